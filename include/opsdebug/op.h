@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operators as data. A contract (opd_op) describes an operator in exactly one place; a call (opd_call) is one use of
+ * it. Everything else that must know an operator derives from its contract: recording binds a call's operands, replay
+ * rebuilds its arguments, reduction changes its symbols, checks, guards, cost, repro text and export read it.
+ *
+ * order of use: opd_op_find / opd_routine_find -> opd_call_init or opd_call_from_words -> opd_call_bind -> the rest.
+ */
+#ifndef OPSDEBUG_OP_H
+#define OPSDEBUG_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opsdebug/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OPD_MAX_OPERANDS 8
+#define OPD_MAX_ATTRS 12
+#define OPD_MAX_SYMBOLS 12
+#define OPD_MAX_WORDS 28
+#define OPD_NAME 32 /* bytes of a name field, its end included */
+
+typedef enum opd_determinism {
+    OPD_DETERMINISM_NONE,
+    OPD_DETERMINISM_RUN,     /* the same process, library, threads: the same bits */
+    OPD_DETERMINISM_THREADS, /* also for any thread count */
+    OPD_DETERMINISM_BATCH,
+    OPD_DETERMINISM_ISA,
+} opd_determinism;
+
+/*
+ * The contract.
+ *
+ * signature  "A:T[t(transa) ? k : m, t(transa) ? m : k] ld(lda) if(alpha != 0 && k > 0), ... -> C".
+ *   operand   NAME ':' TYPE '[' dims ']' modifiers. TYPE: T (the routine's dtype), R (its real dtype), or a dtype name.
+ *             Inputs stand before '->', outputs after it. A bare NAME after '->' that is an input too is in-out; a full operand
+ *             after '->' is output only.
+ *   dims      integer expressions: numbers, symbols, attributes, + - * / (floor), %, min(a,b), max(a,b), ceil(a,b) = ceil(a/b),
+ *             comparisons, && || !, c ? a : b, 'X' (a choice letter), t(attr) = choice is 'T' or 'C'. A scalar attribute reads as
+ *             0 when it is zero, 1 when it is exactly one, else 2 (NaN: 2).
+ *   modifiers ld(NAME) inc(NAME)      leading dimension or increment, arguments of the routine; inc < 0 starts at (1-n)*inc
+ *             tri(uplo[,diag])        only that triangle exists; diag 'U': without the diagonal
+ *             band(kl, ku, rows, cols[, diag])   band storage; expressions
+ *             packed(uplo, n[, diag])            packed triangle
+ *             at(NAME)                the same pointer argument as operand NAME
+ *             if(expr)                must be read only when expr holds; otherwise the routine must not read it
+ *             return                  the routine's return value
+ *             index                   integer position (0-based under CBLAS, 1-based under Fortran)
+ * attributes "transa:NTCR transb:NTCR alpha:T beta:T kl:dim": a choice lists its legal letters, first = default; T or R is a scalar
+ *             (default 1); int is an integer (default 1).
+ * call       argument order of the Fortran routine by name, BLAS only: "transa transb m n k alpha A lda B ldb beta C ldc".
+ *             Under CBLAS the order (row/column major) comes first when has_layout.
+ * routines   "sgemm:f32 dgemm:f64 cgemm:c64 zgemm:c128".
+ */
+typedef struct opd_op {
+    const char *domain;     /* "blas", "ai.onnx", "opsdebug", or a user's */
+    const char *name;       /* "gemm" */
+    const char *routines;   /* BLAS: names and dtypes; NULL elsewhere */
+    const char *types;      /* elsewhere: dtypes T may take, "f32 f64" */
+    const char *signature;
+    const char *attributes;
+    const char *call;       /* BLAS only */
+    const char *flops;      /* expression, real operations for real T */
+    const char *reduction;  /* expression: terms summed per output element (0 = elementwise) */
+    const char *summary;    /* one line */
+    uint8_t level;          /* BLAS level 1, 2, 3; 0 elsewhere */
+    bool has_layout;        /* CBLAS form takes the storage order first */
+    bool has_sub_form;      /* CBLAS form is NAME_sub with the result as last argument (complex dot) */
+    opd_determinism determinism;
+} opd_op;
+
+int opd_op_count(void);
+const opd_op *opd_op_at(int index);
+const opd_op *opd_op_find(const char *domain, const char *name); /* NULL when unknown */
+
+/* A routine is one BLAS name: an operator bound to a dtype. Ids are positions in the table: never stored in bundles. */
+typedef struct opd_routine {
+    const opd_op *op;
+    char name[16];    /* "dgemm" */
+    opd_dtype dtype;  /* T */
+    int32_t id;
+} opd_routine;
+
+int opd_routine_count(void);
+const opd_routine *opd_routine_at(int id);
+const opd_routine *opd_routine_find(const char *name); /* "dgemm"; NULL when unknown */
+
+/* Symbol name patterns under which BLAS libraries export a routine; %s is the routine. */
+typedef struct opd_name_pattern {
+    const char *format;  /* "cblas_%s", "%s_", "cblas_%s64_", "scipy_cblas_%s64_", ... */
+    bool is_cblas;
+    uint8_t int_bytes;   /* 4 or 8 */
+} opd_name_pattern;
+int opd_name_pattern_count(void);
+const opd_name_pattern *opd_name_pattern_at(int index);
+/* Exported symbol of a routine under a pattern ("cblas_cdotu_sub", "dgemm_64_"); false when it has none. */
+bool opd_routine_symbol(char *text, size_t size, const opd_routine *routine, const opd_name_pattern *pattern);
+
+/* Arguments of a routine in call order (after the storage order), for code generators and callers by foreign-function interface. */
+typedef enum opd_arg_kind {
+    OPD_ARG_CHOICE,  /* char * under Fortran (hidden length at the end), enum under CBLAS */
+    OPD_ARG_INT,     /* dimension, leading dimension, increment, integer attribute */
+    OPD_ARG_SCALAR,  /* of dtype: pointer under Fortran; CBLAS by value when real, by pointer when complex */
+    OPD_ARG_OPERAND, /* pointer */
+} opd_arg_kind;
+typedef struct opd_arg {
+    char name[OPD_NAME];
+    opd_arg_kind kind;
+    opd_dtype dtype;   /* SCALAR, OPERAND */
+    bool is_output;    /* OPERAND the routine writes */
+    const char *letters; /* CHOICE: legal letters */
+} opd_arg;
+int opd_routine_args(const opd_routine *routine, opd_arg *args, int capacity); /* count */
+/* dtype of the returned value; OPD_DTYPE_NONE = void. For an index operand OPD_I64. */
+opd_dtype opd_routine_returns(const opd_routine *routine);
+
+/* ------------------------------------------------------------------------------------------------ a call */
+
+typedef enum opd_value_kind {
+    OPD_VALUE_NONE,
+    OPD_VALUE_INT,     /* i */
+    OPD_VALUE_REAL,    /* re */
+    OPD_VALUE_COMPLEX, /* re, im */
+    OPD_VALUE_CHOICE,  /* i: letter */
+    OPD_VALUE_TEXT,    /* text */
+} opd_value_kind;
+
+typedef struct opd_value {
+    char name[OPD_NAME];
+    opd_value_kind kind;
+    int64_t i;
+    double re, im;
+    char text[64];
+} opd_value;
+
+typedef enum opd_role { OPD_ROLE_IN = 1, OPD_ROLE_OUT = 2, OPD_ROLE_INOUT = 3 } opd_role;
+
+enum {
+    OPD_OPERAND_MUST_NOT_READ = 1 << 0, /* the contract says the routine must not read it on entry */
+    OPD_OPERAND_UNREADABLE = 1 << 1,    /* (part of) its memory could not be read at submission */
+    OPD_OPERAND_RETURNED = 1 << 2,      /* the routine's return value */
+    OPD_OPERAND_NOT_KEPT = 1 << 3,      /* too large for the budget: digest and statistics only */
+    OPD_OPERAND_INDEX = 1 << 4,
+    OPD_OPERAND_HAS_HEALTH = 1 << 5,    /* health_before (and _after for outputs) are filled */
+};
+
+typedef struct opd_operand {
+    char name[OPD_NAME];
+    opd_role role;
+    uint32_t flags;
+    opd_tensor view;         /* view.data: in this process, NULL until materialised */
+    uint64_t address;        /* of element 0 in the recorded process */
+    opd_digest before, after; /* of the content on entry, on return; none = not taken */
+    opd_health health_before, health_after;
+} opd_operand;
+
+enum {
+    OPD_CALL_IN_FLIGHT = 1 << 0,   /* began, no return seen */
+    OPD_CALL_BAD_ARGS = 1 << 1,    /* arguments break the contract: bad_arg says which */
+    OPD_CALL_NESTED = 1 << 2,      /* inside another recorded call of the same thread */
+    OPD_CALL_FROM_LIBRARY = 1 << 3, /* the caller is a BLAS/LAPACK library, not the application */
+    OPD_CALL_CBLAS = 1 << 4,       /* called by its CBLAS name (else Fortran) */
+    OPD_CALL_ILP64 = 1 << 5,       /* 64-bit integer arguments */
+    OPD_CALL_ROW_MAJOR = 1 << 6,   /* CBLAS order 101 */
+    OPD_CALL_AMBIGUOUS = 1 << 7,   /* several libraries export the routine; the first was taken */
+    OPD_CALL_ABI_SUSPECT = 1 << 8, /* an integer argument has a plausible low and an implausible high half */
+};
+
+/*
+ * One call. A plain value of fixed size; it owns nothing. op is NULL for an operator this build does not know; then
+ * operands' views are all that is known.
+ */
+typedef struct opd_call {
+    const opd_op *op;
+    char domain[OPD_NAME];
+    char name[OPD_NAME];    /* routine or operator: "dgemm" */
+    char symbol[48];        /* as called: "cblas_dgemm64_" */
+    opd_dtype dtype;        /* T */
+    uint32_t flags;         /* OPD_CALL_... */
+    int32_t bad_arg;        /* 1-based position in the called form, as xerbla counts it; 0 = none */
+    uint32_t pid;
+    uint32_t thread;        /* tid */
+    uint64_t number;        /* in its thread, from 1 */
+    uint64_t op_id;         /* hash of operand addresses and number; display only */
+    uint32_t depth;         /* nesting */
+    uint32_t provider;      /* index into the bundle's modules + 1; 0 = unknown */
+    uint32_t caller;        /* same */
+    uint64_t begin_ns, queued_ns, start_ns, end_ns, sync_ns; /* CLOCK_MONOTONIC; 0 = not taken */
+    uint64_t seed;          /* logical seed of the generator that made the inputs; 0 = unknown */
+    int32_t symbol_count;
+    opd_value symbols[OPD_MAX_SYMBOLS];  /* dimension symbols: kind INT, op order */
+    int32_t attr_count;
+    opd_value attrs[OPD_MAX_ATTRS + OPD_MAX_OPERANDS]; /* attributes, then ld and inc arguments (kind INT) */
+    int32_t operand_count;
+    opd_operand operands[OPD_MAX_OPERANDS];
+} opd_call;
+
+/* Borrowed pointers into call; NULL when there is no such name. */
+opd_value *opd_call_value(opd_call *call, const char *name); /* symbol or attribute */
+opd_operand *opd_call_operand(opd_call *call, const char *name);
+
+/* Evaluates an expression of op's contract on the call's values. errors: E_INVALID unknown name, overflow, division by 0. */
+opd_status opd_call_eval(int64_t *out, const opd_call *call, const char *expression);
+
+/*
+ * Fills call from op: default attributes, symbols (128 each, or as set later), smallest ld, inc 1, operands named and
+ * given roles, no data. Then opd_call_bind.
+ */
+opd_status opd_call_init(opd_call *call, const opd_op *op, const char *name, opd_dtype dtype);
+
+/*
+ * Recomputes every operand's view (dtype, shape, strides, mask), role and MUST_NOT_READ from the values and the contract; addresses and
+ * data stay. Operands of a call with bad arguments get the shapes that could be computed, else rank 0 with shape none.
+ * errors: E_INVALID with the argument named (the call is marked BAD_ARGS as well).
+ */
+opd_status opd_call_bind(opd_call *call);
+
+/*
+ * Checks the arguments as the routine must: bad_arg and OPD_CALL_BAD_ARGS are set, text says which and why, e.g. "ldb = 3 is less than
+ * max(1, n) = 4". Also finds spans that overflow int32 (not an argument error: *overflow names the operand, NULL when none).
+ * Returns true when the arguments are legal.
+ */
+bool opd_call_check(opd_call *call, char *text, size_t size, const opd_operand **overflow);
+
+/*
+ * Raw arguments of a BLAS call, one 64-bit word each: integers sign-extended, choices as upper-case letters, real scalars as the bits of
+ * a double, complex scalars as two words (re, im), pointers. Word 0 is 'R' or 'C' (row, column major) when op->has_layout, whatever the
+ * called form (Fortran: 'C'). flags: OPD_CALL_CBLAS, ILP64.
+ */
+opd_status opd_call_from_words(opd_call *out, const opd_routine *routine, uint32_t flags, const uint64_t *words, int count);
+/* Pointers are taken from operands[].view.data, adjusted for negative increments. */
+int opd_call_to_words(uint64_t words[OPD_MAX_WORDS], const opd_call *call);
+int opd_routine_word_count(const opd_routine *routine);
+
+/* Operations of the call; bytes it must at least move (each operand that must be read or is written, once). */
+double opd_call_flops(const opd_call *call);
+double opd_call_bytes(const opd_call *call);
+
+/* "dgemm(N, T, m=128, n=64, k=32, alpha=1, beta=0)"; truncated to size. */
+void opd_call_describe(char *text, size_t size, const opd_call *call);
+
+/*
+ * Dimension symbols a reducer may change, their effect linked over all operands by the contract.
+ * Sets a symbol or attribute, gives ld and inc their smallest legal values when they would become illegal, and binds.
+ */
+opd_status opd_call_set(opd_call *call, const char *name, int64_t value);
+/* Gives every ld its smallest legal value and every inc 1, and binds. */
+opd_status opd_call_compact(opd_call *call);
+
+/* --------------------------------------------------------------------------------- variants (opd_kernels) */
+
+/*
+ * Reference of a call in higher precision, on materialised operands. out->value[i], gauge[i] for output operand `operand` in row-major order
+ * of its shape (complex: interleaved re, im; gauge: one per element). Elements that do not exist are skipped (0).
+ * units     gauge: sum of absolute values of all terms that make the element (numerics: error / (eps * gauge)).
+ * memory    arrays are the caller's, opd_tensor_count() elements (times 2 for complex values).
+ * errors    E_DECLINED no reference for this operator; E_NOMEM.
+ */
+opd_status opd_reference_run(long double *value, long double *gauge, const opd_call *call, int operand);
+/* The same sums in the call's own precision, serial: the naive variant. */
+opd_status opd_naive_run(long double *value, const opd_call *call, int operand);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

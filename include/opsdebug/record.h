@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recording. First half: the C API for a program that records its own operators (link libopsdebug-record). Second
+ * half: the collector, which runs beside the recorded program (used by `ops-debug record`).
+ *
+ * The recorded process never compresses, never writes a bundle, never waits for the collector.
+ */
+#ifndef OPSDEBUG_RECORD_H
+#define OPSDEBUG_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <opsdebug/bundle.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ----------------------------------------------------------------------------------------- in the program */
+
+/* One predictable branch when off. */
+OPD_PUBLIC extern _Bool opd_record_enabled;
+
+/*
+ * Connects to the collector named in the environment (OPSDEBUG_SESSION), else starts one writing to out (NULL: "ops-debug-out") if the ops-debug
+ * program is found, else stays off. Optional under `ops-debug record`.
+ * errors    E_NOTFOUND no collector could be started: recording stays off, the program goes on.
+ */
+OPD_PUBLIC opd_status opd_record_start(const char *out);
+OPD_PUBLIC void opd_record_stop(void);
+
+/*
+ * Begins a call: digests and copies input operands as the capture level asks, and publishes it before the operator runs.
+ * call      op or domain/name, values, operands with views and data; the rest may be zero. Borrowed until end.
+ * returns   a token for opd_record_end; 0 when off.
+ * threads   safe; each thread has its own ring.
+ */
+OPD_PUBLIC uint64_t opd_record_begin(const opd_call *call);
+/* Completes the call: output operands are scanned; a failing trigger freezes the window. status: the operator's own, 0 = fine. */
+OPD_PUBLIC void opd_record_end(uint64_t token, const opd_call *call, int status);
+OPD_PUBLIC void opd_record_range_push(const char *name);
+OPD_PUBLIC void opd_record_range_pop(void);
+OPD_PUBLIC void opd_record_mark(const char *name, int64_t value);
+OPD_PUBLIC void opd_record_seed(uint64_t seed); /* logical seed of the calls that follow in this thread */
+/* Asks for a bundle now. */
+OPD_PUBLIC void opd_record_trigger(const char *reason);
+
+/* ------------------------------------------------------------------------------------------- the collector */
+
+typedef enum opd_capture { OPD_CAPTURE_META, OPD_CAPTURE_STATS, OPD_CAPTURE_INPUTS, OPD_CAPTURE_FULL } opd_capture;
+enum {
+    OPD_TRIGGER_NAN = 1 << 0,
+    OPD_TRIGGER_INF = 1 << 1,
+    OPD_TRIGGER_CRASH = 1 << 2,
+    OPD_TRIGGER_CONTRACT = 1 << 3,
+    OPD_TRIGGER_TIMEOUT = 1 << 4,
+    OPD_TRIGGER_EXIT = 1 << 5,
+    OPD_TRIGGER_ALWAYS = 1 << 6, /* every call freezes a bundle of its own, capped */
+    OPD_TRIGGER_API = 1 << 7,    /* always on: opd_record_trigger and signals from outside */
+};
+
+typedef struct opd_record_options {
+    const char *out;         /* directory, or a path ending in .opsb: the one bundle wanted */
+    opd_capture capture;     /* default INPUTS */
+    uint32_t triggers;       /* default NAN|INF|CRASH|CONTRACT|TIMEOUT|API */
+    uint32_t timeout_ms;     /* of the timeout trigger, default 60000 */
+    uint64_t budget;         /* bytes of data rings, default 256 MiB */
+    const char *match;       /* glob over routine names; NULL = all */
+    uint64_t range_first, range_last; /* call numbers in a thread; 0, 0 = all */
+    uint32_t sample;         /* keep data of every n-th call; 0, 1 = all */
+    uint32_t max_bundles;    /* failures written per process, default 16; the rest is counted */
+    char *const *argv;       /* program and arguments, NULL-terminated */
+    const char *preload;     /* path of libopsdebug-preload.so; NULL = beside this program, then ../lib/opsdebug/ */
+} opd_record_options;
+#define OPD_RECORD_OPTIONS_INIT \
+    { .capture = OPD_CAPTURE_INPUTS, .triggers = OPD_TRIGGER_NAN | OPD_TRIGGER_INF | OPD_TRIGGER_CRASH | OPD_TRIGGER_CONTRACT | OPD_TRIGGER_TIMEOUT | OPD_TRIGGER_API, \
+      .timeout_ms = 60000, .budget = (uint64_t)256 << 20, .max_bundles = 16 }
+
+typedef struct opd_record_report {
+    int exit_status;         /* wait status of the program */
+    uint64_t calls, calls_nested, dropped, processes, threads;
+    uint64_t bytes_seen, bytes_stored;
+    uint32_t bundles;        /* failure bundles written */
+    uint32_t suppressed;     /* failures counted but not written */
+    char bundle_paths[16][512];
+    char why_nothing[1024];  /* when calls == 0: what was found (static BLAS, child without recorder, ...) and what to do */
+    char trouble[512];       /* ops-debug's own trouble (disk full, ...), "" = none */
+} opd_record_report;
+
+/* name -> bits; "nan,inf,crash,contract,timeout=60s,exit,always". errors: E_INVALID names the bad item. */
+opd_status opd_triggers_parse(uint32_t *triggers, uint32_t *timeout_ms, const char *text);
+opd_status opd_capture_parse(opd_capture *capture, const char *text);
+
+/*
+ * Runs the program under the recorder until it ends. Signals that ask this process to stop are passed on.
+ * errors    E_NOTFOUND the program does not exist (exit 127), E_UNSUPPORTED it cannot be executed (126), else ops-debug's own (125).
+ */
+opd_status opd_record_run(opd_record_report *report, const opd_record_options *options);
+
+/* Recovers what a killed collector left in shared memory for the output directory out; count of bundles mended. E_NOTFOUND: nothing left. */
+opd_status opd_record_recover(opd_record_report *report, const char *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replay: one case, run by opd-worker in a process of its own under the wanted environment, then judged. The calling
+ * process never executes an operator. What comes back is an outcome in the same terms a recorded failure uses, so that
+ * "did it come back" and "is it the same failure" are comparisons of two structs.
+ */
+#ifndef OPSDEBUG_REPLAY_H
+#define OPSDEBUG_REPLAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <opsdebug/bundle.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum opd_guard {
+    OPD_GUARD_NONE,
+    OPD_GUARD_END,   /* each operand ends at an inaccessible page */
+    OPD_GUARD_START, /* each operand starts right after one */
+    OPD_GUARD_BOTH,  /* END, then START */
+} opd_guard;
+
+typedef struct opd_replay_options {
+    const char *library;   /* path or soname of the provider, or "openblas", "blis", "netlib", "naive" (our own); NULL = as recorded, else libblas.so.3 */
+    const char *core;      /* OPENBLAS_CORETYPE; NULL = as recorded when this CPU has it */
+    int32_t threads;       /* 0 = as recorded */
+    uint32_t repeat;       /* runs, >= 1, each in the same process */
+    opd_guard guard;
+    uint32_t timeout_ms;   /* of one run; 0 = 60000 */
+    uint64_t memory_limit; /* bytes of operands; 0 = 8 GiB */
+    bool keep_outputs;     /* bring the output bytes back in opd_replay_result.outputs */
+    bool skip_reference;   /* do not run the reference (bitwise comparison and classes only) */
+    const char *worker;    /* path of opd-worker; NULL = beside this program, then ../libexec/opsdebug/ */
+} opd_replay_options;
+#define OPD_REPLAY_OPTIONS_INIT { .repeat = 1 }
+
+typedef enum opd_same {
+    OPD_SAME_UNKNOWN,    /* nothing recorded to compare with */
+    OPD_SAME_BITWISE,
+    OPD_SAME_BOUND,      /* within the rounding bound */
+    OPD_SAME_DIFFERENT,
+} opd_same;
+
+typedef struct opd_numbers {
+    double ratio;        /* largest error / (eps * gauge) over outputs */
+    double naive_ratio;  /* of the naive variant on the same data; 0 = not run */
+    double cap;          /* n/2 + 16 */
+    double max_abs;
+    double max_rel;
+    double max_ulp;
+    int64_t worst[OPD_MAX_RANK];
+    int32_t worst_rank;
+    char worst_operand[OPD_NAME];
+    double got_re, got_im, want_re, want_im; /* at worst */
+    bool is_valid;       /* a reference exists and ran */
+} opd_numbers;
+
+typedef struct opd_replay_result {
+    opd_failure observed;     /* outcome OPD_OUTCOME_OK when nothing went wrong */
+    opd_failure expected;     /* the recorded failure of this call, or outcome OK */
+    bool came_back;           /* observed is the expected failure (class, operand) */
+    opd_same same;            /* outputs against recorded outputs */
+    opd_numbers numbers;      /* outputs against the reference */
+    uint32_t runs, runs_failed, runs_differing; /* of repeat */
+    bool is_repeatable;       /* all runs gave the same bits */
+    char library[512];        /* provider that ran */
+    char build_id[41];
+    char core[32];
+    int32_t threads;
+    char environment[2048];   /* lines "what: recorded X, here Y"; "" = no difference found */
+    uint64_t run_ns;          /* median time of one run */
+    opd_operand outputs[OPD_MAX_OPERANDS]; /* digests and health after; view.data set (owned by result) when keep_outputs */
+    int32_t output_count;
+    void *memory;             /* owned */
+    size_t memory_size;
+} opd_replay_result;
+
+/*
+ * Runs the case and judges it. expected may be NULL.
+ * errors    E_CHILD the worker could not start; E_NOTFOUND no such library or routine; E_UNSUPPORTED the CPU lacks what core needs;
+ *           an operator that crashes or hangs is a result, not an error.
+ * threads   safe; each call has its own worker and temporary directory.
+ */
+opd_status opd_replay(opd_replay_result *out, const opd_bundle *environment_of, const opd_case *item,
+                      const opd_failure *expected, const opd_replay_options *options);
+void opd_replay_result_done(opd_replay_result *result);
+
+/* Is `observed` the same failure as `expected`? class, operand, and for crashes the signal; guard outcomes count as the crash they explain. */
+bool opd_failure_same(const opd_failure *expected, const opd_failure *observed);
+
+/* Does this CPU have what the OpenBLAS core needs? NULL = yes, else the reason. Unknown names get a reason too. */
+const char *opd_core_missing(const char *core);
+/* Names of cores OpenBLAS 0.3 knows and this CPU can run; returns the count. */
+int opd_core_list(const char **names, int capacity);
+
+/* The environment of this process, for records and comparison. */
+opd_status opd_environment_read(opd_environment_info *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
