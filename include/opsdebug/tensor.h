@@ -54,7 +54,10 @@ bool opd_dtype_is_complex(opd_dtype dtype);
 opd_dtype opd_dtype_real(opd_dtype dtype);      /* c64 -> f32, c128 -> f64, else itself */
 double opd_dtype_epsilon(opd_dtype dtype);      /* 2^(1-p) of one component: f32 2^-23, f64 2^-52, f16 2^-10, bf16 2^-7; 0 for integers */
 
-/* One element as a number, both ways; integers beyond 2^53 round. re/im: im is 0 for real types. */
+/*
+ * One element as a number, both ways; integers beyond 2^53 round. re/im: im is 0 for real types. Storing to a float rounds once, to
+ * nearest even; to an integer goes towards zero and saturates, NaN gives 0; to bool: not zero is 1. Any alignment.
+ */
 void opd_element_load(opd_dtype dtype, const void *element, double *re, double *im);
 void opd_element_store(opd_dtype dtype, void *element, double re, double im);
 
@@ -131,10 +134,15 @@ typedef struct opd_run {
 } opd_run;
 
 typedef struct opd_runs {
-    opd_tensor walk;    /* the normalised view: data offset folded into base */
+    opd_tensor walk;    /* the normalised view: dims outermost first, strides positive; mask.kind says only which walk it is */
     int64_t base;       /* bytes from the original data to walk's element 0 */
     int64_t index[OPD_MAX_RANK];
+    int64_t offset;     /* bytes from the original data to the current inner dimension */
     int64_t low, high;  /* unvisited part of the current inner range under a mask */
+    /* Triangle or band, over walk's (outer o, inner x): exists when lower <= slope * o + x < upper, o and x not a hole. */
+    int64_t slope, lower, upper;
+    int64_t hole_outer, hole_inner; /* -1 = none */
+    int64_t outer_end;  /* outer indices from here on hold nothing */
     bool is_done;
 } opd_runs;
 
@@ -146,8 +154,10 @@ void opd_tensor_pack(void *dst, const opd_tensor *view);
 void opd_tensor_unpack(const opd_tensor *view, const void *src);
 
 /*
- * XXH3-128 over a little-endian header {u32 dtype, u32 rank, i64 dims...} of the normalised walk (mask
- * included when there is one), then the packed bytes. All zero means "not taken" and is never a digest.
+ * XXH3-128 over a little-endian header of the normalised walk, then the packed bytes. Header: u32 dtype, u32 rank + form << 16,
+ * i64 dims outermost first, then by form: 0 all elements of the walk exist: nothing; 1 triangle or band: i64 slope, lower,
+ * upper, hole_outer, hole_inner of opd_runs; 2 packed triangle without its diagonal: i64 upper. A mask that hides nothing is
+ * form 0; a view without elements has rank 1 and dim 0. All zero means "not taken" and is never a digest.
  */
 typedef struct opd_digest {
     uint8_t bytes[16]; /* canonical big-endian form of XXH128_hash_t */

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file seam: sinks for output, read-only mappings for input, and writing a small file as a whole.
+ * Every text of a failure names the path.
+ */
+#include <opsdebug/memory.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fault.h"
+
+/* Up to here a file is read into memory: as fast as a mapping, and a later truncation cannot raise SIGBUS. */
+#define READ_WHOLE_BYTES (64 * 1024)
+#define TEMPORARY_TRIES  100
+
+static long write_countdown = -1;
+
+void opd_fail_write_after(long count)
+{
+    __atomic_store_n(&write_countdown, count, __ATOMIC_RELAXED);
+}
+
+typedef struct file_sink {
+    opd_sink base; /* first, so that a pointer to it is a pointer to the whole */
+    char *path;
+    int fd;
+} file_sink;
+
+static opd_status file_write(opd_sink *sink, const void *bytes, size_t size)
+{
+    const file_sink *file = (const file_sink *)sink;
+    const uint8_t *at = bytes;
+    if (opd_fault_hits(&write_countdown)) {
+        errno = EIO;
+        return opd_fail(OPD_E_IO, "cannot write to %s: %s", file->path, strerror(errno));
+    }
+    while (size > 0) {
+        ssize_t done = write(file->fd, at, size);
+        if (done < 0 && errno == EINTR) {
+            continue;
+        }
+        if (done <= 0) {
+            return opd_fail(OPD_E_IO, "cannot write to %s: %s", file->path, strerror(done < 0 ? errno : EIO));
+        }
+        at += done;
+        size -= (size_t)done;
+    }
+    return OPD_OK;
+}
+
+static opd_status file_flush(opd_sink *sink)
+{
+    const file_sink *file = (const file_sink *)sink;
+    /* EINVAL, EROFS: a pipe, a terminal or /dev/null, which have no stable storage. */
+    if (fsync(file->fd) != 0 && errno != EINVAL && errno != EROFS) {
+        return opd_fail(OPD_E_IO, "cannot sync %s: %s", file->path, strerror(errno));
+    }
+    return OPD_OK;
+}
+
+static opd_status file_close(opd_sink *sink)
+{
+    file_sink *file = (file_sink *)sink;
+    opd_status status = OPD_OK;
+    /* On Linux the descriptor is gone after EINTR too: never try again. */
+    if (close(file->fd) != 0 && errno != EINTR) {
+        status = opd_fail(OPD_E_IO, "cannot close %s: %s", file->path, strerror(errno));
+    }
+    opd_free(file->path);
+    opd_free(file);
+    return status;
+}
+
+static opd_status open_sink(opd_sink **out, const char *path, int flags)
+{
+    file_sink *file = NULL;
+    char *copy = NULL;
+    void *block = NULL;
+    opd_status status = opd_alloc(&block, sizeof(*file));
+    if (status != OPD_OK) {
+        goto out;
+    }
+    file = block;
+    status = opd_strdup(&copy, path);
+    if (status != OPD_OK) {
+        goto out;
+    }
+    int fd = open(path, flags, 0666);
+    if (fd < 0) {
+        status = opd_fail(OPD_E_IO, "cannot create %s: %s", path, strerror(errno));
+        goto out;
+    }
+    *file = (file_sink){ .base = { .write = file_write, .flush = file_flush, .close = file_close },
+                         .path = copy,
+                         .fd = fd };
+    *out = &file->base;
+    return OPD_OK;
+out:
+    opd_free(copy);
+    opd_free(file);
+    return status;
+}
+
+opd_status opd_sink_open_file(opd_sink **out, const char *path)
+{
+    return open_sink(out, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
+}
+
+static opd_status read_whole(opd_mapping *out, int fd, size_t size, const char *path)
+{
+    void *block = NULL;
+    opd_status status = opd_alloc(&block, size);
+    if (status != OPD_OK) {
+        return opd_fail_in(status, "%s", path);
+    }
+    size_t used = 0;
+    while (used < size) {
+        ssize_t got = pread(fd, (uint8_t *)block + used, size - used, (off_t)used);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            status = opd_fail(OPD_E_IO, "cannot read %s: %s", path, strerror(errno));
+            opd_free(block);
+            return status;
+        }
+        if (got == 0) {
+            break; /* it has become shorter */
+        }
+        used += (size_t)got;
+    }
+    *out = (opd_mapping){ .bytes = block, .size = used, .is_heap = true };
+    return OPD_OK;
+}
+
+static opd_status map_open_file(opd_mapping *out, int fd, const char *path)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0) {
+        return opd_fail(OPD_E_IO, "cannot read %s: %s", path, strerror(errno));
+    }
+    if (S_ISDIR(info.st_mode)) {
+        return opd_fail(OPD_E_IO, "%s is a directory, not a file", path);
+    }
+    if (!S_ISREG(info.st_mode)) {
+        return opd_fail(OPD_E_IO, "%s is not a regular file", path);
+    }
+    size_t size = (size_t)info.st_size;
+    if (size > READ_WHOLE_BYTES) {
+        void *address = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (address != MAP_FAILED) {
+            *out = (opd_mapping){ .bytes = address, .size = size };
+            return OPD_OK;
+        }
+    }
+    return read_whole(out, fd, size, path); /* also where a file system cannot map */
+}
+
+opd_status opd_mapping_open(opd_mapping *out, const char *path)
+{
+    /* O_NONBLOCK: opening a FIFO must not wait for its writer. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        opd_status status = errno == ENOENT || errno == ENOTDIR ? OPD_E_NOTFOUND : OPD_E_IO;
+        return opd_fail(status, "cannot open %s: %s", path, strerror(errno));
+    }
+    opd_status status = map_open_file(out, fd, path);
+    (void)close(fd);
+    return status;
+}
+
+void opd_mapping_close(opd_mapping *mapping)
+{
+    if (mapping == NULL || mapping->bytes == NULL) {
+        return;
+    }
+    /* The bytes are ours to give back although nobody may write them. */
+    void *address;
+    memcpy(&address, &mapping->bytes, sizeof(address));
+    if (mapping->is_heap) {
+        opd_free(address);
+    } else {
+        (void)munmap(address, mapping->size);
+    }
+    *mapping = (opd_mapping){ 0 };
+}
+
+/* Opens a file of a new name beside path; name has room for it. */
+static opd_status open_temporary(opd_sink **out, char *name, size_t size, const char *path)
+{
+    static unsigned counter;
+    opd_status status = OPD_OK;
+    for (int i = 0; i < TEMPORARY_TRIES; i++) {
+        unsigned number = __atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED);
+        (void)snprintf(name, size, "%s.tmp-%ld-%u", path, (long)getpid(), number);
+        status = open_sink(out, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC);
+        if (status != OPD_E_IO || errno != EEXIST) {
+            break;
+        }
+    }
+    return status;
+}
+
+/* Makes the rename itself durable; a file system that cannot sync a directory is no reason to fail. */
+static void sync_directory_of(char *path)
+{
+    char *slash = strrchr(path, '/');
+    const char *directory = ".";
+    if (slash != NULL) {
+        slash[slash == path ? 1 : 0] = '\0';
+        directory = path;
+    }
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        (void)close(fd);
+    }
+}
+
+opd_status opd_write_file(const char *path, const void *bytes, size_t size)
+{
+    size_t room = strlen(path) + 48; /* ".tmp-", two numbers and the end */
+    void *block = NULL;
+    opd_status status = opd_alloc(&block, room);
+    if (status != OPD_OK) {
+        return opd_fail_in(status, "%s", path);
+    }
+    char *name = block;
+    opd_sink *sink = NULL;
+    status = open_temporary(&sink, name, room, path);
+    if (status != OPD_OK) {
+        opd_free(name);
+        return status;
+    }
+    status = sink->write(sink, bytes, size);
+    if (status == OPD_OK) {
+        status = sink->flush(sink);
+    }
+    opd_status closed = sink->close(sink);
+    if (status == OPD_OK) {
+        status = closed;
+    }
+    if (status == OPD_OK && rename(name, path) != 0) {
+        status = opd_fail(OPD_E_IO, "cannot rename %s to %s: %s", name, path, strerror(errno));
+    }
+    if (status == OPD_OK) {
+        sync_directory_of(name);
+    } else {
+        (void)unlink(name);
+    }
+    opd_free(name);
+    return status;
+}
