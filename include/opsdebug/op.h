@@ -40,21 +40,27 @@ typedef enum opd_determinism {
  *   operand   NAME ':' TYPE '[' dims ']' modifiers. TYPE: T (the routine's dtype), R (its real dtype), or a dtype name.
  *             Inputs stand before '->', outputs after it. A bare NAME after '->' that is an input too is in-out; a full operand
  *             after '->' is output only.
- *   dims      integer expressions: numbers, symbols, attributes, + - * / (floor), %, min(a,b), max(a,b), ceil(a,b) = ceil(a/b),
- *             comparisons, && || !, c ? a : b, 'X' (a choice letter), t(attr) = choice is 'T' or 'C'. A scalar attribute reads as
- *             0 when it is zero, 1 when it is exactly one, else 2 (NaN: 2).
- *   modifiers ld(NAME) inc(NAME)      leading dimension or increment, arguments of the routine; inc < 0 starts at (1-n)*inc
+ *   dims      none, one, or two integer expressions, of the logical operand (a triangle or band: of its matrix). A negative
+ *             one counts as 0.
+ *   expression  numbers, symbols, attributes, ld and inc arguments, + - * / (floor) %, min(a,b), max(a,b), ceil(a,b) =
+ *             ceil(a/b), comparisons, && || !, c ? a : b, 'X' (a choice letter), t(attr) = choice is 'T' or 'C'. A scalar
+ *             attribute reads as 0 when it is zero, 1 when it is exactly one, else 2 (NaN: 2).
+ *   modifiers (separated by spaces; no space before their parenthesis)
+ *             ld(NAME) inc(NAME)      leading dimension or increment, arguments of the routine; inc < 0 starts at (1-n)*inc
  *             tri(uplo[,diag])        only that triangle exists; diag 'U': without the diagonal
- *             band(kl, ku, rows, cols[, diag])   band storage; expressions
- *             packed(uplo, n[, diag])            packed triangle
+ *             band(kl, ku[, diag])    band storage of the matrix that dims describe; kl, ku are expressions. The view is the
+ *                                     storage: [kl+ku+1, columns] by columns, [rows, kl+ku+1] by rows (row-major)
+ *             packed(uplo[, diag])    packed triangle of the matrix that dims describe; the view has rank 1
  *             at(NAME)                the same pointer argument as operand NAME
  *             if(expr)                must be read only when expr holds; otherwise the routine must not read it
  *             return                  the routine's return value
  *             index                   integer position (0-based under CBLAS, 1-based under Fortran)
- * attributes "transa:NTCR transb:NTCR alpha:T beta:T kl:dim": a choice lists its legal letters, first = default; T or R is a scalar
- *             (default 1); int is an integer (default 1).
+ * attributes "transa:NTCR trans:NTC/NT alpha:T beta:R kl:dim": a choice lists its legal letters (after the slash: for complex T),
+ *             first = default; T or R is a scalar (default 1); int is an integer (default 1); dim makes the name a dimension
+ *             symbol whose default is 1.
  * call       argument order of the Fortran routine by name, BLAS only: "transa transb m n k alpha A lda B ldb beta C ldc".
- *             Under CBLAS the order (row/column major) comes first when has_layout.
+ *             Under CBLAS the order (row/column major) comes first when has_layout. Names that are no operand, attribute, ld
+ *             or inc are the dimension symbols. The return value and at() operands are not named.
  * routines   "sgemm:f32 dgemm:f64 cgemm:c64 zgemm:c128".
  */
 typedef struct opd_op {
@@ -70,9 +76,17 @@ typedef struct opd_op {
     const char *summary;    /* one line */
     uint8_t level;          /* BLAS level 1, 2, 3; 0 elsewhere */
     bool has_layout;        /* CBLAS form takes the storage order first */
+    bool has_order_argument; /* so does the Fortran form, as a character 'R' or 'C' (OpenBLAS omatcopy) */
     bool has_sub_form;      /* CBLAS form is NAME_sub with the result as last argument (complex dot) */
     opd_determinism determinism;
 } opd_op;
+
+/*
+ * Compiles every contract now. Else that happens on first use; other threads that come meanwhile wait for it (under 1 ms).
+ * memory    static; allocates nothing.
+ * errors    E_INVALID a contract of this build is malformed (its text says which and where).
+ */
+opd_status opd_ops_compile(void);
 
 int opd_op_count(void);
 const opd_op *opd_op_at(int index);
@@ -113,9 +127,13 @@ typedef struct opd_arg {
     opd_arg_kind kind;
     opd_dtype dtype;   /* SCALAR, OPERAND */
     bool is_output;    /* OPERAND the routine writes */
-    const char *letters; /* CHOICE: legal letters */
+    char letters[8];   /* CHOICE: legal letters, the default first */
 } opd_arg;
 int opd_routine_args(const opd_routine *routine, opd_arg *args, int capacity); /* count */
+/* CBLAS value of a choice (111 for trans 'N', 131 for diag 'N', ...), of which letters are the legal ones; an unknown letter is its own value. */
+int opd_choice_to_cblas(const char *letters, int letter);
+/* Letter of a CBLAS value; other values come back unchanged. 101 and 102 (the order) are 'R' and 'C'. */
+int opd_choice_from_cblas(int value);
 /* dtype of the returned value; OPD_DTYPE_NONE = void. For an index operand OPD_I64. */
 opd_dtype opd_routine_returns(const opd_routine *routine);
 
@@ -169,6 +187,7 @@ enum {
     OPD_CALL_ROW_MAJOR = 1 << 6,   /* CBLAS order 101 */
     OPD_CALL_AMBIGUOUS = 1 << 7,   /* several libraries export the routine; the first was taken */
     OPD_CALL_ABI_SUSPECT = 1 << 8, /* an integer argument has a plausible low and an implausible high half */
+    OPD_CALL_BAD_ORDER = 1 << 9,   /* the storage order is neither row nor column major */
 };
 
 /*
@@ -215,22 +234,24 @@ opd_status opd_call_init(opd_call *call, const opd_op *op, const char *name, opd
 
 /*
  * Recomputes every operand's view (dtype, shape, strides, mask), role and MUST_NOT_READ from the values and the contract; addresses and
- * data stay. Operands of a call with bad arguments get the shapes that could be computed, else rank 0 with shape none.
- * errors: E_INVALID with the argument named (the call is marked BAD_ARGS as well).
+ * data stay. Operands of a call with bad arguments get the shapes that could be computed, else shape [0]: nothing exists.
+ * errors: E_INVALID with the argument named (the call is marked BAD_ARGS as well), or the operand whose span leaves int64.
  */
 opd_status opd_call_bind(opd_call *call);
 
 /*
  * Checks the arguments as the routine must: bad_arg and OPD_CALL_BAD_ARGS are set, text says which and why, e.g. "ldb = 3 is less than
- * max(1, n) = 4". Also finds spans that overflow int32 (not an argument error: *overflow names the operand, NULL when none).
- * Returns true when the arguments are legal.
+ * max(1, n) = 4". Also finds increments whose last offset (n-1)*inc overflows int32 in a call with 32-bit integers (not an argument error:
+ * *overflow names the operand, NULL when none), and sets OPD_CALL_ABI_SUSPECT. Returns true when the arguments are legal.
  */
 bool opd_call_check(opd_call *call, char *text, size_t size, const opd_operand **overflow);
 
 /*
  * Raw arguments of a BLAS call, one 64-bit word each: integers sign-extended, choices as upper-case letters, real scalars as the bits of
  * a double, complex scalars as two words (re, im), pointers. Word 0 is 'R' or 'C' (row, column major) when op->has_layout, whatever the
- * called form (Fortran: 'C'). flags: OPD_CALL_CBLAS, ILP64.
+ * called form (Fortran: 'C'). flags: OPD_CALL_CBLAS, ILP64. Returned values have no word.
+ * out       a call with illegal arguments is filled too, flagged BAD_ARGS; address and view.data are element 0's.
+ * errors    E_INVALID count is not what the routine has, or a span leaves int64.
  */
 opd_status opd_call_from_words(opd_call *out, const opd_routine *routine, uint32_t flags, const uint64_t *words, int count);
 /* Pointers are taken from operands[].view.data, adjusted for negative increments. */
@@ -264,6 +285,16 @@ opd_status opd_call_compact(opd_call *call);
 opd_status opd_reference_run(long double *value, long double *gauge, const opd_call *call, int operand);
 /* The same sums in the call's own precision, serial: the naive variant. */
 opd_status opd_naive_run(long double *value, const opd_call *call, int operand);
+
+/*
+ * Calls a BLAS routine by its address in the form the call's flags say (CBLAS or Fortran, 32 or 64-bit integers), with the
+ * arguments of opd_call_to_words(). The returned value goes into the RETURNED operand's view.data (NULL: dropped).
+ * Complex results of Fortran functions are taken as gfortran returns them (in registers).
+ * memory    no allocation.
+ * errors    E_INVALID the call has no contract or a malformed value; E_UNSUPPORTED libffi refuses the signature.
+ */
+typedef void opd_function(void);
+opd_status opd_routine_call(opd_function *function, const opd_call *call);
 
 #ifdef __cplusplus
 }

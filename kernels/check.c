@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The argument checks a BLAS makes before it works, in the order of its arguments: legal letters, dimensions >= 0, leading
+ * dimensions, increments (level 2 and 3 only: level 1 takes any n and increment). The first that fails is reported, as
+ * xerbla would.
+ * source    netlib BLAS 3.11, the "Test the input parameters" part of each routine.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <opsdebug/memory.h>
+
+#include "plan.h"
+
+/*
+ * The branch of a chain c ? a : b that the values select: "t(transa) ? k : m" is "m" for 'N'. Only ?: outside
+ * parentheses is followed.
+ */
+static opd_slice selected(const opd_plan *plan, opd_slice text, const int64_t *slots)
+{
+    opd_scope scope = { opd_plan_find_slot, plan };
+    const char *question;
+    while ((question = memchr(text.at, '?', (size_t)text.size)) != NULL && text.at[0] != '(') {
+        opd_instruction code[32];
+        const char *why;
+        int64_t value;
+        int size = (int)(question - text.at);
+        const char *colon = memchr(question, ':', (size_t)(text.size - size));
+        int count = opd_expression_compile(code, (int)OPD_COUNT(code), text.at, size, &scope, &why);
+        if (colon == NULL || count < 0 || !opd_expression_run(&value, code, count, slots)) {
+            break;
+        }
+        const char *end = text.at + text.size;
+        const char *from = value != 0 ? question + 1 : colon + 1;
+        const char *to = value != 0 ? colon : end;
+        while (from < to && *from == ' ') {
+            from++;
+        }
+        while (from < to && to[-1] == ' ') {
+            to--;
+        }
+        text = (opd_slice){ from, (int)(to - from) };
+    }
+    return text;
+}
+
+/* "lda = 3 is less than max(1, n) = 4" */
+static void explain_ld(char *text, size_t size, const opd_plan *plan, int slot, int operand, int64_t smallest,
+                       bool is_row_major, const int64_t *slots)
+{
+    const opd_plan_operand *owner = &plan->operands[operand];
+    opd_slice name = plan->values[slot].name;
+    if (owner->mask == OPD_MASK_BAND) {
+        snprintf(text, size, "%.*s = %lld is less than %lld, the diagonals of the band of %.*s", name.size, name.at,
+                 (long long)slots[slot], (long long)smallest, owner->name.size, owner->name.at);
+        return;
+    }
+    opd_slice extent = selected(plan, owner->dims[is_row_major ? 1 : 0].text, slots);
+    snprintf(text, size, "%.*s = %lld is less than max(1, %.*s) = %lld", name.size, name.at, (long long)slots[slot],
+             extent.size, extent.at, (long long)smallest);
+}
+
+/* Is the value of a slot legal? */
+static bool is_legal(const opd_call *call, const opd_plan *plan, int slot, const int64_t *slots, char *text,
+                     size_t size)
+{
+    const opd_plan_value *value = &plan->values[slot];
+    const char *letters = opd_plan_letters(value, call->dtype);
+    bool is_row_major = (call->flags & OPD_CALL_ROW_MAJOR) != 0;
+    int64_t smallest = 1;
+    int operand = 0;
+    int64_t given = slots[slot];
+    switch (value->use) {
+    case OPD_USE_CHOICE:
+        if (given <= 0 || given > 127 || strchr(letters, (int)given) == NULL) {
+            snprintf(text, size, "%.*s = %lld is not one of %s", value->name.size, value->name.at, (long long)given,
+                     letters);
+            return false;
+        }
+        return true;
+    case OPD_USE_DIM:
+        snprintf(text, size, "%.*s = %lld is negative", value->name.size, value->name.at, (long long)given);
+        return given >= 0 || call->op->level == 1;
+    case OPD_USE_LD:
+        if (opd_plan_smallest_ld(&smallest, &operand, plan, slot, is_row_major, slots) && given >= smallest) {
+            return true;
+        }
+        explain_ld(text, size, plan, slot, operand, smallest, is_row_major, slots);
+        return false;
+    case OPD_USE_INC:
+        snprintf(text, size, "%.*s = 0", value->name.size, value->name.at);
+        return given != 0 || call->op->level == 1;
+    default:
+        return true;
+    }
+}
+
+/*
+ * A 64-bit integer whose low half alone would make sense: a caller with 32-bit integers in front of a library with 64-bit
+ * ones. A multiple of 2^32 is left alone: it has no low half to speak for it.
+ */
+static bool is_abi_suspect(int64_t value)
+{
+    int64_t low = (int32_t)(uint32_t)((uint64_t)value & 0xffffffffU);
+    return value != low && low != 0 && low > -1024 && low < (1 << 20);
+}
+
+static bool has_abi_suspect(const opd_call *call, const opd_plan *plan, const int64_t *slots)
+{
+    if ((call->flags & OPD_CALL_ILP64) == 0) {
+        return false;
+    }
+    for (int i = 0; i < plan->slot_count; i++) {
+        opd_use use = plan->values[i].use;
+        if (use != OPD_USE_CHOICE && use != OPD_USE_SCALAR && is_abi_suspect(slots[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first operand whose last offset (n-1)*inc leaves int32, in a library that computes it there. */
+static const opd_operand *find_overflow(const opd_call *call, const opd_plan *plan, const int64_t *slots)
+{
+    if ((call->flags & OPD_CALL_ILP64) != 0) {
+        return NULL;
+    }
+    for (int i = 0; i < plan->operand_count; i++) {
+        const opd_plan_operand *operand = &plan->operands[i];
+        int64_t n;
+        int64_t last;
+        if (operand->inc < 0 || !opd_formula_run(&n, &operand->dims[0], slots) || n <= 1) {
+            continue;
+        }
+        if (!opd_mul_i64(&last, n - 1, slots[operand->inc]) || last != (int32_t)last) {
+            return &call->operands[i];
+        }
+    }
+    return NULL;
+}
+
+bool opd_call_check(opd_call *call, char *text, size_t size, const opd_operand **overflow)
+{
+    *overflow = NULL;
+    if (size > 0) {
+        text[0] = '\0';
+    }
+    call->bad_arg = 0;
+    call->flags &= ~(uint32_t)(OPD_CALL_BAD_ARGS | OPD_CALL_ABI_SUSPECT);
+    const opd_plan *plan = opd_plan_of_call(call);
+    if (plan == NULL) {
+        snprintf(text, size, "%s", opd_error_text());
+        return false;
+    }
+    int64_t slots[OPD_PLAN_SLOTS];
+    opd_plan_slots(slots, plan, call);
+    *overflow = find_overflow(call, plan, slots);
+    if (has_abi_suspect(call, plan, slots)) {
+        call->flags |= OPD_CALL_ABI_SUSPECT;
+    }
+    if ((call->flags & OPD_CALL_BAD_ORDER) != 0) {
+        snprintf(text, size, "the storage order is neither row-major nor column-major");
+        call->bad_arg = 1;
+    }
+    for (int i = 0; i < plan->arg_count && call->bad_arg == 0; i++) {
+        int slot = plan->args[i].slot;
+        if (slot >= 0 && !is_legal(call, plan, slot, slots, text, size)) {
+            call->bad_arg = opd_plan_position(call, i);
+        }
+    }
+    if (call->bad_arg != 0) {
+        call->flags |= OPD_CALL_BAD_ARGS;
+        return false;
+    }
+    if (size > 0) {
+        text[0] = '\0';
+    }
+    return true;
+}
