@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ops-debug diagnose: the cause of a failure as far as rules over the record and a replay can tell.
+ */
+#include <string.h>
+
+#include <opsdebug/reduce.h>
+
+#include "document.h"
+#include "screen.h"
+#include "trial.h"
+#include "words.h"
+
+enum { KEY_NO_REPLAY = 0x100 };
+
+typedef struct diagnose_options {
+    opd_shared shared;
+    opd_trial_options trial;
+    const char *path;
+    int path_count;
+    bool without_replay;
+} diagnose_options;
+
+static const struct argp_option options[] = {
+    OPD_TRIAL_OPTIONS,
+    { "no-replay", KEY_NO_REPLAY, NULL, 0, "Judge by the record alone", 0 },
+    { 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    diagnose_options *o = state->input;
+    switch (key) {
+    case KEY_NO_REPLAY:
+        o->without_replay = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        opd_take_argument(state, &o->path, &o->path_count, 1, arg);
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "give a bundle");
+        return 0;
+    default:
+        return opd_trial_parse(key, arg, state, &o->trial);
+    }
+}
+
+typedef struct finding {
+    opd_failure failure; /* labelled, or outcome OK */
+    opd_replay_result result;
+    bool has_result;
+    bool is_guarded;
+} finding;
+
+/* A replay that cannot be done leaves the record to judge by; it is said, not fatal. */
+static void observe(finding *found, diagnose_options *o, const opd_bundle *bundle, const opd_subject *subject)
+{
+    opd_case item = { 0 };
+    opd_failure expected;
+    opd_status status = opd_trial_load(&item, bundle, subject);
+    if (status == OPD_OK) {
+        status = opd_trial_provoke(&found->result, &expected, &o->trial.replay, bundle, &item, subject);
+        opd_case_done(&item);
+        found->has_result = status == OPD_OK || status == OPD_E_NOFAILURE;
+    }
+    found->is_guarded = o->trial.replay.guard != OPD_GUARD_NONE;
+    if (!found->has_result && !o->shared.is_quiet) {
+        fprintf(stderr, "ops-debug: not replayed: %s\n", opd_error_text());
+    }
+    if (found->failure.outcome == OPD_OUTCOME_OK && status == OPD_OK) {
+        found->failure = expected;
+    }
+}
+
+static int print_json(const finding *found, const opd_subject *subject, int exit_status)
+{
+    json_t *document = json_object();
+    opd_json_put(document, "call", opd_json_call(&subject->call, true));
+    opd_json_put(document, "failure", opd_json_failure(&found->failure));
+    if (found->has_result) {
+        opd_json_put(document, "replay", opd_json_result(&found->result));
+        opd_json_put(document, "guard", json_boolean(found->is_guarded));
+    }
+    return opd_json_print(document, exit_status);
+}
+
+static void print_text(const finding *found, const opd_subject *subject, const char *path)
+{
+    char words[512];
+    opd_call_describe(words, sizeof words, &subject->call);
+    printf("call         %s\n", words);
+    opd_words_failure(words, sizeof words, &found->failure);
+    printf("failure      %s\n", words);
+    if (found->failure.label[0] != '\0') {
+        printf("label        %s%s%s (%.0f %%)\n", opd_paint_on(stdout, OPD_PAINT_BOLD), found->failure.label,
+               opd_paint_on(stdout, OPD_PAINT_OFF), (double)found->failure.confidence * 100);
+    } else {
+        printf("label        none: no rule decides\n");
+    }
+    if (found->failure.reason[0] != '\0') {
+        printf("reason       %s\n", found->failure.reason);
+    }
+    if (found->has_result) {
+        opd_words_failure(words, sizeof words, &found->result.observed);
+        printf("replay       %s%s: %s\n", opd_trial_answer(&found->result).text,
+               found->is_guarded ? " (under guard pages)" : "", words);
+    }
+    if (opd_failure_is_real(&found->failure)) {
+        opd_words_shell(words, sizeof words, path);
+        opd_print_next("ops-debug reduce %s -o min%s --emit-c min.c", words, OPD_SUFFIX);
+    }
+}
+
+static int run(const opd_command *self, int argc, char **argv)
+{
+    diagnose_options o = { .trial = OPD_TRIAL_OPTIONS_INIT };
+    opd_bundle *bundle = NULL;
+    opd_subject subject;
+    finding found = { 0 };
+    opd_command_parse(self, &o.shared, argc, argv);
+    opd_status status = opd_source_open(&bundle, o.path, &o.shared);
+    if (status == OPD_OK) {
+        status = opd_subject_find(&subject, bundle, o.trial.call);
+    }
+    if (status != OPD_OK) {
+        opd_bundle_close(bundle);
+        return opd_trouble();
+    }
+    found.failure = subject.failure;
+    if (!o.without_replay) {
+        observe(&found, &o, bundle, &subject);
+    }
+    opd_diagnose(&found.failure, &subject.call, found.has_result ? &found.result.observed : NULL);
+    int exit_status = opd_failure_is_real(&found.failure) ? OPD_EXIT_FOUND : OPD_EXIT_OK;
+    if (o.shared.is_json) {
+        exit_status = print_json(&found, &subject, exit_status);
+    } else if (!o.shared.is_quiet) {
+        print_text(&found, &subject, o.path);
+    }
+    if (found.has_result) {
+        opd_replay_result_done(&found.result);
+    }
+    opd_bundle_close(bundle);
+    return exit_status;
+}
+
+const opd_command opd_command_diagnose = {
+    .name = "diagnose",
+    .synopsis = "BUNDLE",
+    .summary = "Say what most likely caused a failure",
+    .details =
+        "Rules over the recorded call and a replay of it name the cause with a confidence, or say that none decides.\n"
+        "Exit status 1: there is a failure.",
+    .examples = "  ops-debug diagnose run/solve-4711-1-nan.opsb\n"
+                "  ops-debug diagnose run/solve-4711-1-nan.opsb --no-replay --json\n",
+    .options = options,
+    .parse = parse,
+    .run = run,
+};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ops-debug export: a bundle as a trace or table for other programs.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include <opsdebug/view.h>
+
+#include "document.h"
+#include "screen.h"
+#include "words.h"
+
+enum { KEY_FORMAT = 0x100 };
+
+typedef struct export_options {
+    opd_shared shared;
+    const char *path;
+    int path_count;
+    const char *out;
+    const char *format;
+} export_options;
+
+static const struct argp_option options[] = {
+    { "output", 'o', "FILE", 0, "Where it goes (required); its suffix chooses the format", 0 },
+    { "format", KEY_FORMAT, "NAME", 0, "perfetto, chrome or csv, whatever the suffix", 0 },
+    { 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    export_options *o = state->input;
+    switch (key) {
+    case 'o':
+        o->out = arg;
+        return 0;
+    case KEY_FORMAT:
+        o->format = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        opd_take_argument(state, &o->path, &o->path_count, 1, arg);
+        return 0;
+    case ARGP_KEY_END:
+        if (o->path == NULL || o->out == NULL) {
+            argp_error(state, "give a bundle and -o FILE");
+        }
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int print_report(const opd_view_report *report, opd_view_format format, const export_options *o)
+{
+    if (o->shared.is_json) {
+        json_t *document = json_object();
+        opd_json_put(document, "path", opd_json_text(o->out));
+        opd_json_put(document, "format", json_string(opd_view_format_name(format)));
+        opd_json_put(document, "slices", opd_json_count(report->slices));
+        opd_json_put(document, "instants", opd_json_count(report->instants));
+        opd_json_put(document, "counters", opd_json_count(report->counters));
+        opd_json_put(document, "flows", opd_json_count(report->flows));
+        opd_json_put(document, "tracks", opd_json_count(report->tracks));
+        opd_json_put(document, "unfinished", opd_json_count(report->unfinished));
+        opd_json_put(document, "bytes", opd_json_count(report->bytes));
+        return opd_json_print(document, OPD_EXIT_OK);
+    }
+    if (o->shared.is_quiet) {
+        return OPD_EXIT_OK;
+    }
+    char words[4096];
+    opd_words_bytes(words, sizeof words, report->bytes);
+    printf("%s: %s, %s, %" PRIu64 " calls, %" PRIu64 " instants, %" PRIu64 " flows on %" PRIu64 " tracks", o->out,
+           opd_view_format_name(format), words, report->slices, report->instants, report->flows, report->tracks);
+    if (report->unfinished > 0) {
+        printf(", %" PRIu64 " unfinished", report->unfinished);
+    }
+    printf("\n");
+    if (format != OPD_VIEW_CSV) {
+        opd_words_shell(words, sizeof words, o->out);
+        opd_print_next("ops-debug open %s", words);
+    }
+    return OPD_EXIT_OK;
+}
+
+static int run(const opd_command *self, int argc, char **argv)
+{
+    export_options o = { 0 };
+    opd_bundle *bundle = NULL;
+    opd_view_format format = OPD_VIEW_PERFETTO;
+    opd_view_report report = { 0 };
+    opd_command_parse(self, &o.shared, argc, argv);
+    if (o.format == NULL) {
+        format = opd_view_format_of_path(o.out);
+    } else if (opd_view_format_parse(&format, o.format) != OPD_OK) {
+        fprintf(stderr, "ops-debug: --format: %s\n", opd_error_text());
+        return OPD_EXIT_USAGE;
+    }
+    opd_status status = opd_source_open(&bundle, o.path, &o.shared);
+    if (status == OPD_OK) {
+        status = opd_view_export(&report, bundle, o.out, format);
+    }
+    opd_bundle_close(bundle);
+    return status == OPD_OK ? print_report(&report, format, &o) : opd_trouble();
+}
+
+const opd_command opd_command_export = {
+    .name = "export",
+    .synopsis = "BUNDLE -o FILE",
+    .summary = "Write a bundle as a Perfetto trace, Chrome JSON or CSV",
+    .examples = "  ops-debug export run/solve-4711-1-nan.opsb -o trace.pftrace\n"
+                "  ops-debug export run/run-4711.opsb -o calls.csv\n",
+    .options = options,
+    .parse = parse,
+    .run = run,
+};

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ops-debug record: runs a program under the flight recorder and ends as the program ended.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <opsdebug/memory.h>
+#include <opsdebug/record.h>
+
+#include "document.h"
+#include "screen.h"
+#include "words.h"
+
+enum { KEY_CAPTURE = 0x100, KEY_TRIGGER, KEY_BUDGET, KEY_MATCH, KEY_RANGE, KEY_SAMPLE };
+
+typedef struct record_options {
+    opd_shared shared;
+    opd_record_options record;
+} record_options;
+
+static const struct argp_option options[] = {
+    { "output", 'o', "OUT", 0, "Folder for the bundles, or NAME.opsb for one; default ops-debug-out", 0 },
+    { "capture", KEY_CAPTURE, "LEVEL", 0, "meta, stats, inputs or full; default inputs", 0 },
+    { "trigger", KEY_TRIGGER, "LIST", 0,
+      "What freezes a bundle: nan,inf,crash,contract,timeout=60s (the default), exit, always", 0 },
+    { "budget", KEY_BUDGET, "SIZE", 0, "Memory for operand data, default 256M", 0 },
+    { "match", KEY_MATCH, "GLOB", 0, "Only routines whose name matches, such as '*gemm'", 0 },
+    { "range", KEY_RANGE, "A:B", 0, "Only calls A to B of each thread", 0 },
+    { "sample", KEY_SAMPLE, "N", 0, "Keep the data of every N-th call only", 0 },
+    { 0 },
+};
+
+static void parse_range(const struct argp_state *state, const char *arg, opd_record_options *record)
+{
+    char *end = NULL;
+    errno = 0;
+    record->range_first = strtoull(arg, &end, 10);
+    bool is_bad = end == arg || *end != ':' || arg[0] == '-';
+    if (!is_bad) {
+        const char *rest = end + 1;
+        record->range_last = strtoull(rest, &end, 10);
+        is_bad =
+            end == rest || *end != '\0' || errno != 0 || record->range_first > record->range_last || rest[0] == '-';
+    }
+    if (is_bad) {
+        argp_error(state, "--range: '%s' is not A:B with A <= B", arg);
+    }
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    opd_record_options *record = &((record_options *)state->input)->record;
+    switch (key) {
+    case 'o':
+        record->out = arg;
+        return 0;
+    case KEY_CAPTURE:
+        if (opd_capture_parse(&record->capture, arg) != OPD_OK) {
+            argp_error(state, "--capture: %s", opd_error_text());
+        }
+        return 0;
+    case KEY_TRIGGER:
+        if (opd_triggers_parse(&record->triggers, &record->timeout_ms, arg) != OPD_OK) {
+            argp_error(state, "--trigger: %s", opd_error_text());
+        }
+        return 0;
+    case KEY_BUDGET:
+        record->budget = opd_parse_bytes(state, "--budget", arg);
+        return 0;
+    case KEY_MATCH:
+        record->match = arg;
+        return 0;
+    case KEY_RANGE:
+        parse_range(state, arg, record);
+        return 0;
+    case KEY_SAMPLE:
+        record->sample = (uint32_t)opd_parse_count(state, "--sample", arg, 1, UINT32_MAX);
+        return 0;
+    case ARGP_KEY_ARG:
+        /* The program and everything after it is not ours. */
+        record->argv = state->argv + state->next - 1;
+        state->next = state->argc;
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "give the program after --");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* On standard error: standard output is the program's. */
+static void print_summary(const opd_record_report *report)
+{
+    char seen[32], stored[32], word[600];
+    if (report->calls == 0) {
+        fprintf(stderr, "ops-debug: no call was seen: %s\n",
+                report->why_nothing[0] != '\0' ? report->why_nothing : "the program made none");
+    } else {
+        opd_words_bytes(seen, sizeof seen, report->bytes_seen);
+        opd_words_bytes(stored, sizeof stored, report->bytes_stored);
+        fprintf(stderr,
+                "ops-debug: %" PRIu64 " calls in %" PRIu64 " threads of %" PRIu64
+                " processes, %s of operands, %s stored\n",
+                report->calls, report->threads, report->processes, seen, stored);
+    }
+    if (report->dropped > 0) {
+        fprintf(stderr,
+                "ops-debug: %" PRIu64 " calls were overwritten before they were written; --budget gives more room\n",
+                report->dropped);
+    }
+    size_t shown =
+        report->bundles < OPD_COUNT(report->bundle_paths) ? report->bundles : OPD_COUNT(report->bundle_paths);
+    for (size_t i = 0; i < shown; i++) {
+        fprintf(stderr, "ops-debug: %sfailure%s %s\n", opd_paint_on(stderr, OPD_PAINT_RED),
+                opd_paint_on(stderr, OPD_PAINT_OFF), report->bundle_paths[i]);
+    }
+    if (report->suppressed > 0) {
+        fprintf(stderr, "ops-debug: %u more failures were counted but not written\n", report->suppressed);
+    }
+    if (report->trouble[0] != '\0') {
+        fprintf(stderr, "ops-debug: %s\n", report->trouble);
+    }
+    if (shown > 0) {
+        opd_words_shell(word, sizeof word, report->bundle_paths[0]);
+        fprintf(stderr, "next: ops-debug replay %s\n", word);
+    }
+}
+
+static void print_json(const opd_record_report *report)
+{
+    json_t *document = json_object();
+    json_t *bundles = json_array();
+    opd_json_put(document, "calls", opd_json_count(report->calls));
+    opd_json_put(document, "calls_nested", opd_json_count(report->calls_nested));
+    opd_json_put(document, "dropped", opd_json_count(report->dropped));
+    opd_json_put(document, "processes", opd_json_count(report->processes));
+    opd_json_put(document, "threads", opd_json_count(report->threads));
+    opd_json_put(document, "bytes_seen", opd_json_count(report->bytes_seen));
+    opd_json_put(document, "bytes_stored", opd_json_count(report->bytes_stored));
+    opd_json_put(document, "failures", json_integer(report->bundles));
+    opd_json_put(document, "suppressed", json_integer(report->suppressed));
+    for (size_t i = 0; i < report->bundles && i < OPD_COUNT(report->bundle_paths); i++) {
+        json_array_append_new(bundles, opd_json_text(report->bundle_paths[i]));
+    }
+    opd_json_put(document, "bundles", bundles);
+    opd_json_put(document, "why_nothing", opd_json_text(report->why_nothing));
+    opd_json_put(document, "trouble", opd_json_text(report->trouble));
+    if (WIFSIGNALED(report->exit_status)) {
+        opd_json_put(document, "signal", json_integer(WTERMSIG(report->exit_status)));
+    } else {
+        opd_json_put(document, "status", json_integer(WEXITSTATUS(report->exit_status)));
+    }
+    opd_json_print(document, OPD_EXIT_OK);
+}
+
+/* Ends as the program ended. The core dump was the program's to write, not ours. */
+static int end_like(int wait_status)
+{
+    if (!WIFSIGNALED(wait_status)) {
+        return WEXITSTATUS(wait_status);
+    }
+    int number = WTERMSIG(wait_status);
+    const struct rlimit none = { 0, 0 };
+    sigset_t set;
+    fflush(NULL);
+    setrlimit(RLIMIT_CORE, &none);
+    signal(number, SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    raise(number);
+    return 128 + number;
+}
+
+static int failed_to_run(opd_status status)
+{
+    opd_trouble();
+    switch (status) {
+    case OPD_E_NOTFOUND:
+        return OPD_EXIT_NO_PROGRAM;
+    case OPD_E_UNSUPPORTED:
+        return OPD_EXIT_NOT_EXECUTABLE;
+    default:
+        return OPD_EXIT_RECORDER;
+    }
+}
+
+static int run(const opd_command *self, int argc, char **argv)
+{
+    record_options o = { .record = OPD_RECORD_OPTIONS_INIT };
+    opd_record_report *report = NULL;
+    o.record.out = "ops-debug-out";
+    opd_command_parse(self, &o.shared, argc, argv);
+    opd_status status = opd_alloc((void **)&report, sizeof *report);
+    if (status == OPD_OK) {
+        status = opd_record_run(report, &o.record);
+    }
+    if (status != OPD_OK) {
+        opd_free(report);
+        return failed_to_run(status);
+    }
+    if (o.shared.is_json) {
+        print_json(report);
+    } else if (!o.shared.is_quiet) {
+        print_summary(report);
+    }
+    int wait_status = report->exit_status;
+    opd_free(report);
+    return end_like(wait_status);
+}
+
+const opd_command opd_command_record = {
+    .name = "record",
+    .synopsis = "[-o OUT] -- PROGRAM [ARGUMENT...]",
+    .summary = "Run a program with the flight recorder on; a failure freezes a bundle",
+    .details =
+        "OUT is a folder: PROGRAM-PID-N-TRIGGER.opsb for each failure and run-PID.opsb, the calls of the whole run. A path that\n"
+        "ends in .opsb takes the one bundle wanted. Ends as the program ended; 125 when ops-debug itself fails, 126 and 127\n"
+        "when the program cannot be executed or found.",
+    .examples = "  ops-debug record -o run/ -- /usr/bin/python3 program.py\n"
+                "  ops-debug record -o one.opsb --trigger exit --match '*gemm' -- ./solve input.dat\n"
+                "  ops-debug record -o run/ --capture full --budget 1G -- ./train\n",
+    .options = options,
+    .parse = parse,
+    .parse_flags = ARGP_IN_ORDER,
+    .run = run,
+};

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ops-debug reduce: the smallest call that still fails in the same way, as a bundle and as a stand-alone C file.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <opsdebug/reduce.h>
+
+#include "document.h"
+#include "oracle.h"
+#include "screen.h"
+#include "trial.h"
+#include "words.h"
+
+enum { KEY_EMIT_C = 0x100, KEY_BUDGET };
+
+/* Above this many multiplications the right values are left out of the C file, which then checks for finite values only. */
+#define REFERENCE_FLOPS 2e8
+
+typedef struct reduce_options {
+    opd_shared shared;
+    opd_trial_options trial;
+    const char *path;
+    int path_count;
+    const char *out;
+    const char *emit_c;
+    uint64_t budget;
+} reduce_options;
+
+static const struct argp_option options[] = {
+    OPD_TRIAL_OPTIONS,
+    { "output", 'o', "MIN.opsb", 0, "Where the reduced bundle goes (required)", 0 },
+    { "emit-c", KEY_EMIT_C, "FILE.c", 0, "Also write the reduced call as a C program of its own", 0 },
+    { "budget", KEY_BUDGET, "RUNS", 0, "At most so many runs, default 2000", 0 },
+    { 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    reduce_options *o = state->input;
+    switch (key) {
+    case 'o':
+        o->out = arg;
+        return 0;
+    case KEY_EMIT_C:
+        o->emit_c = arg;
+        return 0;
+    case KEY_BUDGET:
+        o->budget = opd_parse_count(state, "--budget", arg, 1, UINT64_MAX);
+        return 0;
+    case ARGP_KEY_ARG:
+        opd_take_argument(state, &o->path, &o->path_count, 1, arg);
+        return 0;
+    case ARGP_KEY_END:
+        if (o->path == NULL || o->out == NULL) {
+            argp_error(state, "give a bundle and -o MIN%s", OPD_SUFFIX);
+        }
+        return 0;
+    default:
+        return opd_trial_parse(key, arg, state, &o->trial);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------- the C file */
+
+static const char *linker_name(const char *library)
+{
+    static const char *const known[] = { "openblas", "blis", "blas" };
+    for (size_t i = 0; i < OPD_COUNT(known); i++) {
+        if (strstr(library, known[i]) != NULL) {
+            return known[i];
+        }
+    }
+    return "openblas";
+}
+
+typedef struct expected_values {
+    long double *want[OPD_MAX_OPERANDS];
+    long double *gauge[OPD_MAX_OPERANDS];
+} expected_values;
+
+static void expected_values_done(expected_values *values)
+{
+    for (int i = 0; i < OPD_MAX_OPERANDS; i++) {
+        opd_free(values->want[i]);
+        opd_free(values->gauge[i]);
+    }
+}
+
+/* An operator without a reference has no right values; then the C file checks less. */
+static opd_status compute_expected(expected_values *values, const opd_call *call)
+{
+    if (opd_call_flops(call) > REFERENCE_FLOPS) {
+        return OPD_OK;
+    }
+    for (int i = 0; i < call->operand_count; i++) {
+        const opd_operand *operand = &call->operands[i];
+        size_t count = (size_t)opd_tensor_count(&operand->view);
+        if ((operand->role & OPD_ROLE_OUT) == 0) {
+            continue;
+        }
+        opd_status status = opd_alloc_array((void **)&values->want[i], 2 * count + 1, sizeof(long double));
+        if (status == OPD_OK) {
+            status = opd_alloc_array((void **)&values->gauge[i], count + 1, sizeof(long double));
+        }
+        if (status == OPD_OK) {
+            status = opd_reference_run(values->want[i], values->gauge[i], call, i);
+        }
+        if (status != OPD_OK) {
+            opd_free(values->want[i]);
+            opd_free(values->gauge[i]);
+            values->want[i] = NULL;
+            values->gauge[i] = NULL;
+        }
+        if (status == OPD_E_NOMEM) {
+            return status;
+        }
+    }
+    return OPD_OK;
+}
+
+static opd_status emit_c(const reduce_options *o, const opd_case *item, const opd_failure *failure,
+                         const opd_replay_result *last)
+{
+    opd_emit_options emit = {
+        .library = linker_name(last->library),
+        .core = o->trial.replay.core != NULL ? o->trial.replay.core
+                : last->core[0] != '\0'      ? last->core
+                                             : NULL,
+        .threads = last->threads,
+    };
+    expected_values values = { 0 };
+    opd_buffer text;
+    opd_buffer_init(&text, (size_t)256 << 20);
+    opd_status status = compute_expected(&values, &item->call);
+    for (int i = 0; i < OPD_MAX_OPERANDS; i++) {
+        emit.want[i] = values.want[i];
+        emit.gauge[i] = values.gauge[i];
+    }
+    if (status == OPD_OK) {
+        status = opd_emit_c(&text, item, failure, &emit);
+    }
+    if (status == OPD_OK) {
+        status = opd_write_file(o->emit_c, text.bytes, text.size);
+    }
+    opd_buffer_done(&text);
+    expected_values_done(&values);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------------------- the work */
+
+typedef struct reduction {
+    opd_bundle *bundle;
+    opd_subject subject;
+    opd_case item;
+    opd_trial_oracle oracle;
+    opd_reduce_report report;
+    opd_failure failure;    /* of the final form, labelled */
+    opd_replay_result last; /* of the final form */
+    bool has_last;
+    char log[4096];
+} reduction;
+
+/* The log holds verdicts of this case judged in this way only: another way gets another name. */
+static void name_log(reduction *work, const reduce_options *o, const opd_replay_options *way)
+{
+    char id[OPD_DIGEST_TEXT], key[512];
+    opd_digest digest = opd_case_id(&work->item);
+    opd_digest_print(id, &digest);
+    opd_tensor bytes;
+    int length =
+        snprintf(key, sizeof key, "%s|%s|%s|%d|%d|%d", id, way->library != NULL ? way->library : "",
+                 way->core != NULL ? way->core : "", way->threads, (int)way->guard, (int)work->oracle.expected.outcome);
+    int64_t shape[] = { length < (int)sizeof key ? length : (int)sizeof key - 1 };
+    if (opd_tensor_contiguous(&bytes, OPD_U8, 1, shape, key) == OPD_OK) {
+        digest = opd_tensor_digest(&bytes);
+        opd_digest_print(id, &digest);
+    }
+    snprintf(work->log, sizeof work->log, "%s.%.8s.log", o->out, id);
+}
+
+/* The result may not replace what it is made from. */
+static opd_status check_output(const reduce_options *o)
+{
+    struct stat from, to;
+    if (stat(o->path, &from) == 0 && stat(o->out, &to) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino) {
+        return opd_fail(OPD_E_INVALID, "-o %s: is the bundle to reduce; give another name", o->out);
+    }
+    return OPD_OK;
+}
+
+static opd_status reduce(reduction *work, reduce_options *o)
+{
+    opd_replay_result first;
+    opd_replay_options *way = &o->trial.replay;
+    opd_status status =
+        opd_trial_provoke(&first, &work->oracle.expected, way, work->bundle, &work->item, &work->subject);
+    if (status != OPD_OK) {
+        return status;
+    }
+    opd_replay_result_done(&first);
+    work->oracle.source = work->bundle;
+    work->oracle.options = *way;
+    work->oracle.options.skip_reference = false;
+    work->oracle.path = o->out;
+    work->oracle.is_quiet = o->shared.is_quiet;
+    name_log(work, o, way);
+    opd_oracle oracle = opd_trial_oracle_bind(&work->oracle);
+    opd_reduce_options limits = { .max_runs = o->budget, .log_path = work->log };
+    status = opd_reduce(&work->report, &work->item, &work->oracle.expected, &oracle, &limits);
+    opd_progress_done();
+    if (status != OPD_OK) {
+        return status;
+    }
+    work->failure = work->report.failure;
+    opd_diagnose(&work->failure, &work->item.call, &work->report.failure);
+    status = opd_trial_oracle_finish(&work->oracle, &work->last, &work->item, &work->failure);
+    if (status != OPD_OK) {
+        return status;
+    }
+    work->has_last = true;
+    if (work->report.is_complete) {
+        unlink(work->log);
+    }
+    return o->emit_c != NULL ? emit_c(o, &work->item, &work->failure, &work->last) : OPD_OK;
+}
+
+static int print_json(const reduction *work, const reduce_options *o)
+{
+    json_t *document = json_object();
+    opd_json_put(document, "path", opd_json_text(o->out));
+    opd_json_put(document, "call", opd_json_call(&work->item.call, true));
+    opd_json_put(document, "failure", opd_json_failure(&work->failure));
+    opd_json_put(document, "guard", json_boolean(o->trial.replay.guard != OPD_GUARD_NONE));
+    opd_json_put(document, "runs", opd_json_count(work->report.runs));
+    opd_json_put(document, "cached", opd_json_count(work->report.cached));
+    opd_json_put(document, "accepted", opd_json_count(work->report.accepted));
+    opd_json_put(document, "others", opd_json_count(work->report.others));
+    opd_json_put(document, "elements_before", opd_json_count(work->report.elements_before));
+    opd_json_put(document, "elements_after", opd_json_count(work->report.elements_after));
+    opd_json_put(document, "is_complete", json_boolean(work->report.is_complete));
+    opd_json_put(document, "explain", opd_json_text(work->report.explain));
+    return opd_json_print(document, OPD_EXIT_OK);
+}
+
+static void print_text(const reduction *work, const reduce_options *o)
+{
+    char words[512];
+    opd_call_describe(words, sizeof words, &work->item.call);
+    printf("reduced      %s\n", words);
+    printf("elements     %" PRIu64 " -> %" PRIu64 " in %" PRIu64 " runs (%" PRIu64 " more answered by the log)%s\n",
+           work->report.elements_before, work->report.elements_after, work->report.runs, work->report.cached,
+           work->report.is_complete ? "" : "; the budget ended first, run it again to go on");
+    opd_words_failure(words, sizeof words, &work->failure);
+    printf("failure      %s%s\n", words, o->trial.replay.guard != OPD_GUARD_NONE ? " (seen under --guard)" : "");
+    if (work->failure.label[0] != '\0') {
+        printf("label        %s (%.0f %%)\n", work->failure.label, (double)work->failure.confidence * 100);
+    }
+    if (work->failure.reason[0] != '\0') {
+        printf("reason       %s\n", work->failure.reason);
+    }
+    for (const char *line = work->report.explain; *line != '\0';) {
+        int length = (int)strcspn(line, "\n");
+        printf("%s %.*s\n", line == work->report.explain ? "because     " : "            ", length, line);
+        line += length + (line[length] == '\n');
+    }
+    printf("written      %s%s%s\n", o->out, o->emit_c != NULL ? ", " : "", o->emit_c != NULL ? o->emit_c : "");
+    if (o->emit_c != NULL) {
+        opd_words_shell(words, sizeof words, o->emit_c);
+        opd_print_next("cc %s -l%s -lm && ./a.out", words, linker_name(work->last.library));
+    } else {
+        opd_words_shell(words, sizeof words, o->out);
+        opd_print_next("ops-debug replay %s%s", words, o->trial.replay.guard != OPD_GUARD_NONE ? " --guard" : "");
+    }
+}
+
+static int run(const opd_command *self, int argc, char **argv)
+{
+    reduce_options o = { .trial = OPD_TRIAL_OPTIONS_INIT };
+    reduction *work = NULL;
+    opd_command_parse(self, &o.shared, argc, argv);
+    opd_status status = opd_alloc((void **)&work, sizeof *work);
+    if (status == OPD_OK) {
+        status = check_output(&o);
+    }
+    if (status == OPD_OK) {
+        status = opd_source_open(&work->bundle, o.path, &o.shared);
+    }
+    if (status == OPD_OK) {
+        status = opd_subject_find(&work->subject, work->bundle, o.trial.call);
+    }
+    if (status == OPD_OK) {
+        status = opd_trial_load(&work->item, work->bundle, &work->subject);
+    }
+    if (status == OPD_OK) {
+        status = reduce(work, &o);
+    }
+    int exit_status = OPD_EXIT_OK;
+    if (status != OPD_OK) {
+        opd_progress_done();
+        exit_status = opd_trouble();
+        exit_status = status == OPD_E_NOFAILURE ? OPD_EXIT_FOUND : exit_status;
+    } else if (o.shared.is_json) {
+        exit_status = print_json(work, &o);
+    } else if (!o.shared.is_quiet) {
+        print_text(work, &o);
+    }
+    if (work != NULL) {
+        if (work->has_last) {
+            opd_replay_result_done(&work->last);
+        }
+        opd_trial_oracle_done(&work->oracle);
+        opd_case_done(&work->item);
+        opd_bundle_close(work->bundle);
+    }
+    opd_free(work);
+    return exit_status;
+}
+
+const opd_command opd_command_reduce = {
+    .name = "reduce",
+    .synopsis = "BUNDLE -o MIN.opsb",
+    .summary = "Find the smallest call that still fails in the same way",
+    .details =
+        "Every accepted step is written, read back and run again; MIN.opsb.best holds the best so far and a log of verdicts\n"
+        "beside it lets a second run go on where the first was stopped. A call that fails only under guard pages is reduced\n"
+        "under them. Exit status 1: the original does not fail here.",
+    .examples = "  ops-debug reduce run/solve-4711-1-nan.opsb -o min.opsb --emit-c min.c\n"
+                "  cc min.c -lopenblas -lm && ./a.out\n",
+    .options = options,
+    .parse = parse,
+    .run = run,
+};

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ops-debug replay: runs a recorded call in a worker process and says whether its failure came back. Of a folder, every
+ * failure bundle.
+ */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <opsdebug/memory.h>
+
+#include "document.h"
+#include "junit.h"
+#include "screen.h"
+#include "trial.h"
+#include "words.h"
+
+enum { KEY_REPEAT = 0x100, KEY_JUNIT };
+
+typedef struct replay_options {
+    opd_shared shared;
+    opd_trial_options trial;
+    const char *path;
+    int path_count;
+    const char *junit;
+    unsigned jobs;
+} replay_options;
+
+static const struct argp_option options[] = {
+    OPD_TRIAL_OPTIONS,
+    { "repeat", KEY_REPEAT, "N", 0, "Run it N times in one process and compare the results", 0 },
+    { "junit", KEY_JUNIT, "FILE", 0, "Also write the answers as JUnit XML", 0 },
+    { "jobs", 'j', "N", 0, "Replays at the same time (of a folder), default 1", 0 },
+    { 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    replay_options *o = state->input;
+    switch (key) {
+    case KEY_REPEAT:
+        o->trial.replay.repeat = (uint32_t)opd_parse_count(state, "--repeat", arg, 1, 1000000);
+        return 0;
+    case KEY_JUNIT:
+        o->junit = arg;
+        return 0;
+    case 'j':
+        o->jobs = (unsigned)opd_parse_count(state, "--jobs", arg, 1, 256);
+        return 0;
+    case ARGP_KEY_ARG:
+        opd_take_argument(state, &o->path, &o->path_count, 1, arg);
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "give a bundle or a folder of bundles");
+        return 0;
+    default:
+        return opd_trial_parse(key, arg, state, &o->trial);
+    }
+}
+
+/* One call to replay, and what came of it. */
+typedef struct task {
+    char path[4096];
+    bool has_position;
+    uint64_t position;
+    opd_status status;
+    char error[512];
+    opd_subject subject;
+    opd_replay_result result;
+    opd_answer answer;
+} task;
+
+typedef struct task_list {
+    task *items;
+    size_t count;
+    atomic_size_t next;
+    const replay_options *options;
+} task_list;
+
+static opd_status add_task(task_list *list, const char *path, const uint64_t *position)
+{
+    opd_status status = opd_grow((void **)&list->items, list->count + 1, sizeof *list->items);
+    if (status != OPD_OK) {
+        return status;
+    }
+    task *made = &list->items[list->count++];
+    memset(made, 0, sizeof *made);
+    snprintf(made->path, sizeof made->path, "%s", path);
+    if (position != NULL) {
+        made->has_position = true;
+        made->position = *position;
+    }
+    return OPD_OK;
+}
+
+/* The chosen or failing call of a bundle; of a bundle without a failure, every call whose data it holds. */
+static opd_status add_bundle(task_list *list, const char *path, bool only_failures)
+{
+    opd_bundle *bundle = NULL;
+    const replay_options *o = list->options;
+    opd_status status = opd_source_open(&bundle, path, &o->shared);
+    if (status != OPD_OK) {
+        return status;
+    }
+    size_t before = list->count;
+    if (o->trial.call != NULL || opd_source_has_failure(bundle)) {
+        status = add_task(list, path, NULL);
+    } else if (!only_failures) {
+        for (uint64_t i = 0; i < opd_bundle_call_count(bundle) && status == OPD_OK; i++) {
+            opd_call call;
+            status = opd_bundle_call(&call, bundle, i);
+            if (status == OPD_OK && opd_source_is_replayable(bundle, &call)) {
+                status = add_task(list, path, &i);
+            }
+        }
+        if (status == OPD_OK && list->count == before) {
+            /* The reason is in loading the call that the user most likely means. */
+            status = add_task(list, path, NULL);
+        }
+    }
+    opd_bundle_close(bundle);
+    return status;
+}
+
+static opd_status run_in_bundle(task *job, const replay_options *o, const opd_bundle *bundle)
+{
+    opd_case item = { 0 };
+    opd_status status = job->has_position ? opd_subject_at(&job->subject, bundle, job->position)
+                                          : opd_subject_find(&job->subject, bundle, o->trial.call);
+    if (status == OPD_OK) {
+        status = opd_trial_load(&item, bundle, &job->subject);
+    }
+    if (status == OPD_OK) {
+        status = opd_replay(&job->result, bundle, &item, job->subject.has_failure ? &job->subject.failure : NULL,
+                            &o->trial.replay);
+        opd_case_done(&item);
+        if (status != OPD_OK) {
+            status = opd_fail_in(status, "%s", job->path);
+        }
+    }
+    return status;
+}
+
+static void run_task(task *job, const replay_options *o)
+{
+    opd_bundle *bundle = NULL;
+    job->status = opd_bundle_open(&bundle, job->path);
+    if (job->status == OPD_OK) {
+        job->status = run_in_bundle(job, o, bundle);
+    }
+    opd_bundle_close(bundle);
+    if (job->status != OPD_OK) {
+        snprintf(job->error, sizeof job->error, "%s", opd_error_text());
+        job->answer = (opd_answer){ "could not run", OPD_EXIT_TROUBLE };
+    } else {
+        job->answer = opd_trial_answer(&job->result);
+    }
+}
+
+static void *work(void *context)
+{
+    task_list *list = context;
+    for (size_t i = atomic_fetch_add(&list->next, 1); i < list->count; i = atomic_fetch_add(&list->next, 1)) {
+        if (!list->options->shared.is_quiet) {
+            opd_progress("replay: %zu of %zu", i + 1, list->count);
+        }
+        run_task(&list->items[i], list->options);
+    }
+    return NULL;
+}
+
+static void run_tasks(task_list *list)
+{
+    pthread_t threads[256];
+    unsigned started = 0;
+    unsigned wanted = list->options->jobs < list->count ? list->options->jobs : (unsigned)list->count;
+    while (started + 1 < wanted && pthread_create(&threads[started], NULL, work, list) == 0) {
+        started++;
+    }
+    work(list);
+    for (unsigned i = 0; i < started; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    opd_progress_done();
+}
+
+/* -------------------------------------------------------------------------------------------------- printing */
+
+static void print_lines(const char *title, const char *lines)
+{
+    while (*lines != '\0') {
+        int length = (int)strcspn(lines, "\n");
+        printf("%-12s %.*s\n", title, length, lines);
+        title = "";
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+static void print_numbers(const opd_numbers *numbers)
+{
+    char place[128];
+    if (!numbers->is_valid) {
+        return;
+    }
+    opd_words_place(place, sizeof place, numbers->worst_operand, numbers->worst, numbers->worst_rank);
+    printf("reference    error %.3g of eps x gauge (naive %.3g, limit %.3g); worst at %s: got %.17g, right %.17g\n",
+           numbers->ratio, numbers->naive_ratio, numbers->cap, place, numbers->got_re, numbers->want_re);
+}
+
+static const char *answer_paint(const opd_answer *answer)
+{
+    return opd_paint_on(stdout, answer->exit_status == OPD_EXIT_OK ? OPD_PAINT_GREEN : OPD_PAINT_RED);
+}
+
+static void print_next(const task *job, const replay_options *o)
+{
+    char word[4096];
+    opd_words_shell(word, sizeof word, job->path);
+    if (job->answer.exit_status == OPD_EXIT_FOUND && job->result.observed.outcome != OPD_OUTCOME_OK) {
+        printf("%snext:%s ops-debug reduce %s -o min%s --emit-c min.c", opd_paint_on(stdout, OPD_PAINT_BOLD),
+               opd_paint_on(stdout, OPD_PAINT_OFF), word, OPD_SUFFIX);
+        opd_trial_options repeat = o->trial;
+        char call[48];
+        if (job->has_position && repeat.call == NULL) {
+            snprintf(call, sizeof call, "%u:%" PRIu64, job->subject.call.thread, job->subject.call.number);
+            repeat.call = call;
+        }
+        opd_trial_print_options(stdout, &repeat);
+        printf("\n");
+    } else if (job->answer.exit_status == OPD_EXIT_OK && job->subject.has_failure &&
+               o->trial.replay.guard == OPD_GUARD_NONE) {
+        opd_print_next("ops-debug replay %s --guard", word);
+    }
+}
+
+static void print_one(const task *job, const replay_options *o)
+{
+    const opd_replay_result *result = &job->result;
+    char words[1024], time[32];
+    print_lines("environment", result->environment);
+    opd_call_describe(words, sizeof words, &job->subject.call);
+    printf("call         %s\n", words);
+    if (job->subject.has_failure) {
+        opd_words_failure(words, sizeof words, &result->expected);
+        printf("recorded     %s\n", words);
+    }
+    opd_words_failure(words, sizeof words, &result->observed);
+    printf("here         %s\n", words);
+    if (o->shared.verbosity > 0 && result->observed.reason[0] != '\0') {
+        printf("reason       %s\n", result->observed.reason);
+    }
+    opd_trial_describe_provider(words, sizeof words, result);
+    opd_words_time(time, sizeof time, result->run_ns);
+    printf("ran on       %s (%s)\n", words, time);
+    print_numbers(&result->numbers);
+    if (result->runs > 1) {
+        printf("repeated     %u runs, %u failed, %u differ from the first\n", result->runs, result->runs_failed,
+               result->runs_differing);
+    }
+    printf("%s%s%s\n", answer_paint(&job->answer), job->answer.text, opd_paint_on(stdout, OPD_PAINT_OFF));
+    print_next(job, o);
+}
+
+static opd_status print_list(const task_list *list)
+{
+    static const char *const titles[] = { "BUNDLE", "CALL", "RECORDED", "ANSWER" };
+    opd_table *table = NULL;
+    opd_status status = opd_table_new(&table, titles, OPD_COUNT(titles));
+    for (size_t i = 0; i < list->count && status == OPD_OK; i++) {
+        const task *job = &list->items[i];
+        char words[512];
+        opd_table_row(table);
+        opd_table_cell(table, 0, "%s", strrchr(job->path, '/') != NULL ? strrchr(job->path, '/') + 1 : job->path);
+        opd_table_cell(table, 1, "%u:%" PRIu64 " %s", job->subject.call.thread, job->subject.call.number,
+                       job->subject.call.name);
+        opd_words_failure(words, sizeof words, &job->subject.failure);
+        opd_table_cell(table, 2, "%s", job->subject.has_failure ? words : "");
+        opd_table_cell(table, 3, "%s%s%s", job->answer.text, job->error[0] != '\0' ? ": " : "", job->error);
+    }
+    return status == OPD_OK ? opd_table_print(table) : status;
+}
+
+static int print_json(const task_list *list, int exit_status)
+{
+    json_t *document = json_object();
+    json_t *replays = json_array();
+    for (size_t i = 0; i < list->count; i++) {
+        const task *job = &list->items[i];
+        json_t *object = job->status == OPD_OK ? opd_json_result(&job->result) : json_object();
+        opd_json_put(object, "path", opd_json_text(job->path));
+        opd_json_put(object, "answer", json_string(job->answer.text));
+        opd_json_put(object, "exit_status", json_integer(job->answer.exit_status));
+        if (job->status == OPD_OK) {
+            opd_json_put(object, "call", opd_json_call(&job->subject.call, false));
+        } else {
+            opd_json_put(object, "error", opd_json_text(job->error));
+        }
+        json_array_append_new(replays, object);
+    }
+    opd_json_put(document, "replays", replays);
+    opd_json_put(document, "exit_status", json_integer(exit_status));
+    return opd_json_print(document, exit_status);
+}
+
+static opd_status write_junit(const task_list *list, const char *path)
+{
+    opd_junit_case *cases = NULL;
+    opd_status status = opd_alloc_array((void **)&cases, list->count, sizeof *cases);
+    for (size_t i = 0; i < list->count && status == OPD_OK; i++) {
+        const task *job = &list->items[i];
+        snprintf(cases[i].name, sizeof cases[i].name, "%.400s call %" PRIu64 " %s", job->path, job->subject.call.number,
+                 job->subject.call.name);
+        snprintf(cases[i].message, sizeof cases[i].message, "%s%s%s", job->answer.text,
+                 job->error[0] != '\0' ? ": " : "", job->error);
+        cases[i].has_failed = job->answer.exit_status == OPD_EXIT_FOUND;
+        cases[i].is_error = job->answer.exit_status == OPD_EXIT_TROUBLE;
+        cases[i].elapsed_ns = job->result.run_ns;
+    }
+    if (status == OPD_OK) {
+        status = opd_junit_write(path, "ops-debug replay", cases, list->count);
+    }
+    opd_free(cases);
+    return status;
+}
+
+/* Of several: any failure found is the answer; else any that could not run. */
+static int worst_status(const task_list *list)
+{
+    bool has_found = false, has_trouble = false;
+    for (size_t i = 0; i < list->count; i++) {
+        has_found |= list->items[i].answer.exit_status == OPD_EXIT_FOUND;
+        has_trouble |= list->items[i].answer.exit_status == OPD_EXIT_TROUBLE;
+    }
+    return has_found ? OPD_EXIT_FOUND : has_trouble ? OPD_EXIT_TROUBLE : OPD_EXIT_OK;
+}
+
+static int report(const task_list *list, const replay_options *o)
+{
+    int exit_status = worst_status(list);
+    if (o->junit != NULL && write_junit(list, o->junit) != OPD_OK) {
+        return opd_trouble();
+    }
+    if (o->shared.is_json) {
+        return print_json(list, exit_status);
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].status != OPD_OK) {
+            fprintf(stderr, "ops-debug: %s\n", list->items[i].error);
+        }
+    }
+    if (o->shared.is_quiet) {
+        return exit_status;
+    }
+    if (list->count == 1) {
+        if (list->items[0].status == OPD_OK) {
+            print_one(&list->items[0], o);
+        }
+        return exit_status;
+    }
+    if (print_list(list) != OPD_OK) {
+        return opd_trouble();
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].answer.exit_status == OPD_EXIT_FOUND) {
+            print_next(&list->items[i], o);
+            break;
+        }
+    }
+    return exit_status;
+}
+
+static int run(const opd_command *self, int argc, char **argv)
+{
+    replay_options o = { .trial = OPD_TRIAL_OPTIONS_INIT, .jobs = 1 };
+    task_list list = { .options = &o };
+    opd_paths paths = { 0 };
+    opd_command_parse(self, &o.shared, argc, argv);
+    bool is_folder = opd_path_is_directory(o.path);
+    opd_status status = opd_paths_add(&paths, o.path);
+    for (size_t i = 0; i < paths.count && status == OPD_OK; i++) {
+        status = add_bundle(&list, paths.items[i], is_folder);
+    }
+    int exit_status = OPD_EXIT_OK;
+    if (status == OPD_OK && list.count == 0) {
+        status =
+            opd_fail(OPD_E_NOTFOUND, "%s: no bundle in it records a failure; name one to replay its calls", o.path);
+    }
+    if (status != OPD_OK) {
+        exit_status = opd_trouble();
+    } else {
+        run_tasks(&list);
+        exit_status = report(&list, &o);
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        if (list.items[i].status == OPD_OK) {
+            opd_replay_result_done(&list.items[i].result);
+        }
+    }
+    opd_free(list.items);
+    opd_paths_done(&paths);
+    return exit_status;
+}
+
+const opd_command opd_command_replay = {
+    .name = "replay",
+    .synopsis = "BUNDLE|DIR",
+    .summary = "Run a recorded call again and say whether its failure comes back",
+    .details =
+        "Of a folder, every bundle that records a failure is replayed. A bundle without a failure has every call\n"
+        "replayed whose data it holds. Exit status 1: the failure came back, or the result is different.",
+    .examples = "  ops-debug replay run/solve-4711-1-nan.opsb\n"
+                "  ops-debug replay run/solve-4711-1-nan.opsb --guard --core Haswell --threads 1\n"
+                "  ops-debug replay run/solve-4711-1-nan.opsb --library blis --repeat 20\n"
+                "  ops-debug replay run/ -j 2 --junit replay.xml\n",
+    .options = options,
+    .parse = parse,
+    .run = run,
+};

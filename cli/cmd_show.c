@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ops-debug show: what a bundle, or each bundle of a folder, holds.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include <opsdebug/memory.h>
+
+#include "document.h"
+#include "screen.h"
+#include "words.h"
+
+enum { KEY_CALL = 0x100, KEY_ENVIRONMENT, KEY_ALL, SHOWN_CALLS = 24 };
+
+typedef struct show_options {
+    opd_shared shared;
+    const char *path;
+    const char *call;
+    int path_count;
+    bool with_environment;
+    bool with_all;
+} show_options;
+
+static const struct argp_option options[] = {
+    { "call", KEY_CALL, "N", 0, "One call in full: NUMBER or THREAD:NUMBER", 0 },
+    { "environment", KEY_ENVIRONMENT, NULL, 0, "The machine, libraries and variables of the run", 0 },
+    { "all", KEY_ALL, NULL, 0, "Every call, not only those next to the failure", 0 },
+    { 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    show_options *o = state->input;
+    switch (key) {
+    case KEY_CALL:
+        o->call = arg;
+        return 0;
+    case KEY_ENVIRONMENT:
+        o->with_environment = true;
+        return 0;
+    case KEY_ALL:
+        o->with_all = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        opd_take_argument(state, &o->path, &o->path_count, 1, arg);
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "give a bundle or a folder of bundles");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------- a folder */
+
+typedef struct folder_row {
+    char failure[256];
+    char call[300];
+    bool is_failing;
+} folder_row;
+
+static void read_row(folder_row *row, const opd_bundle *bundle)
+{
+    opd_subject subject;
+    memset(row, 0, sizeof *row);
+    if (opd_bundle_failure_count(bundle) > 0) {
+        opd_words_failure(row->failure, sizeof row->failure, opd_bundle_failure(bundle, 0));
+    }
+    if (opd_source_has_failure(bundle) && opd_subject_find(&subject, bundle, NULL) == OPD_OK) {
+        opd_words_failure(row->failure, sizeof row->failure, &subject.failure);
+        opd_call_describe(row->call, sizeof row->call, &subject.call);
+        row->is_failing = true;
+    }
+}
+
+static json_t *row_object(const opd_bundle *bundle)
+{
+    json_t *object = opd_json_header(bundle);
+    json_t *failures = json_array();
+    for (uint32_t i = 0; i < opd_bundle_failure_count(bundle); i++) {
+        json_array_append_new(failures, opd_json_failure(opd_bundle_failure(bundle, i)));
+    }
+    opd_json_put(object, "failures", failures);
+    return object;
+}
+
+/* One bundle of the folder into the table or the document; a bundle that cannot be read is a row too. */
+static bool add_row(opd_table *table, json_t *array, const opd_shared *shared, const char *path, char *failing,
+                    size_t size)
+{
+    opd_bundle *bundle = NULL;
+    folder_row row;
+    const char *name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
+    if (opd_source_open(&bundle, path, shared) != OPD_OK) {
+        opd_trouble();
+        return false;
+    }
+    read_row(&row, bundle);
+    json_array_append_new(array, row_object(bundle));
+    opd_table_row(table);
+    opd_table_cell(table, 0, "%s", name);
+    opd_table_cell(table, 1, "%s", opd_bundle_header(bundle)->kind);
+    opd_table_cell(table, 2, "%" PRIu64, opd_bundle_call_count(bundle));
+    opd_table_cell(table, 3, "%s%s%s", row.failure, row.call[0] != '\0' ? ": " : "", row.call);
+    if (row.is_failing && failing[0] == '\0') {
+        opd_words_shell(failing, size, path);
+    }
+    opd_bundle_close(bundle);
+    return true;
+}
+
+static int show_folder(const show_options *o)
+{
+    static const char *const titles[] = { "BUNDLE", "KIND", ">CALLS", "FAILURE" };
+    opd_paths paths = { 0 };
+    opd_table *table = NULL;
+    char failing[4096] = "";
+    int exit_status = OPD_EXIT_OK;
+    if (opd_paths_add(&paths, o->path) != OPD_OK || opd_table_new(&table, titles, OPD_COUNT(titles)) != OPD_OK) {
+        opd_paths_done(&paths);
+        return opd_trouble();
+    }
+    json_t *document = json_object();
+    json_t *array = json_array();
+    opd_json_put(document, "bundles", array);
+    for (size_t i = 0; i < paths.count; i++) {
+        if (!add_row(table, array, &o->shared, paths.items[i], failing, sizeof failing)) {
+            exit_status = OPD_EXIT_TROUBLE;
+        }
+    }
+    opd_paths_done(&paths);
+    if (o->shared.is_json) {
+        opd_table_free(table);
+        return opd_json_print(document, exit_status);
+    }
+    json_decref(document);
+    if (o->shared.is_quiet) {
+        opd_table_free(table);
+        return exit_status;
+    }
+    if (opd_table_print(table) != OPD_OK) {
+        return opd_trouble();
+    }
+    if (failing[0] != '\0') {
+        opd_print_next("ops-debug replay %s", failing);
+    }
+    return exit_status;
+}
+
+/* ------------------------------------------------------------------------------------------------ one bundle */
+
+static void print_environment(const opd_bundle *bundle, bool with_all)
+{
+    const opd_environment_info *environment = opd_bundle_environment(bundle);
+    if (environment == NULL) {
+        printf("environment  not recorded\n");
+    } else {
+        printf("machine      %s, %u CPUs\n", environment->cpu_model, environment->cpu_count);
+    }
+    if (environment != NULL && with_all) {
+        printf("isa          %s\ncaches       L1d %u, L2 %u, L3 %u bytes\nsystem       %s, %s\nmxcsr        0x%04x\n",
+               environment->isa, environment->l1d_bytes, environment->l2_bytes, environment->l3_bytes,
+               environment->kernel, environment->libc, environment->mxcsr);
+        for (const char *line = environment->variables; *line != '\0';) {
+            int length = (int)strcspn(line, "\n");
+            printf("variable     %.*s\n", length, line);
+            line += length + (line[length] == '\n');
+        }
+    }
+    for (uint32_t i = 1; i <= opd_bundle_module_count(bundle); i++) {
+        const opd_module *module = opd_bundle_module(bundle, i);
+        if (module == NULL || (module->core[0] == '\0' && module->config[0] == '\0' && !with_all)) {
+            continue;
+        }
+        printf("library      %s%s%s", module->path, module->core[0] != '\0' ? ", core " : "", module->core);
+        if (module->threads > 0) {
+            printf(", %d threads", module->threads);
+        }
+        if (with_all && module->build_id[0] != '\0') {
+            printf(", build-id %s", module->build_id);
+        }
+        printf("%s%s\n", with_all && module->config[0] != '\0' ? ", " : "", with_all ? module->config : "");
+    }
+}
+
+static void print_failures(const opd_bundle *bundle)
+{
+    for (uint32_t i = 0; i < opd_bundle_failure_count(bundle); i++) {
+        const opd_failure *failure = opd_bundle_failure(bundle, i);
+        char words[512];
+        opd_words_failure(words, sizeof words, failure);
+        printf("failure      %s%s%s", opd_failure_is_real(failure) ? opd_paint_on(stdout, OPD_PAINT_RED) : "", words,
+               opd_paint_on(stdout, OPD_PAINT_OFF));
+        if (failure->call_number != 0) {
+            printf(", call %" PRIu64 " of thread %u", failure->call_number, failure->thread);
+        }
+        printf("\n");
+        if (failure->label[0] != '\0') {
+            printf("label        %s (%.0f %%)\n", failure->label, (double)failure->confidence * 100);
+        }
+        if (failure->reason[0] != '\0') {
+            printf("reason       %s\n", failure->reason);
+        }
+        for (uint32_t k = 0; k < opd_bundle_frame_count(bundle, failure->thread) && k < 12; k++) {
+            const opd_frame *frame = opd_bundle_frame(bundle, failure->thread, k);
+            printf("  frame %-4u 0x%012" PRIx64 " %s\n", k, frame->address, frame->symbol);
+        }
+    }
+    for (uint32_t i = 0; i < opd_bundle_lineage_count(bundle); i++) {
+        const opd_lineage *lineage = opd_bundle_lineage(bundle, i);
+        printf("%s %s\n", i == 0 ? "reduced by  " : "            ", lineage->step);
+    }
+}
+
+static void print_operand(const opd_operand *operand, const opd_bundle *bundle)
+{
+    static const char *const roles[] = { [OPD_ROLE_IN] = "in", [OPD_ROLE_OUT] = "out", [OPD_ROLE_INOUT] = "inout" };
+    char words[256], digest[OPD_DIGEST_TEXT];
+    size_t role = (size_t)operand->role;
+    opd_tensor_describe(words, sizeof words, &operand->view);
+    printf("  %-8s %-5s %s", operand->name, role < OPD_COUNT(roles) && roles[role] != NULL ? roles[role] : "?", words);
+    opd_words_operand_flags(words, sizeof words, operand);
+    printf("%s%s, address mod 64 = %u\n", words[0] != '\0' ? ", " : "", words, (unsigned)(operand->address % 64));
+    const struct {
+        const char *when;
+        const opd_digest *digest;
+        const opd_health *health;
+        bool is_shown;
+    } sides[] = {
+        { "before", &operand->before, &operand->health_before, (operand->role & OPD_ROLE_IN) != 0 },
+        { "after", &operand->after, &operand->health_after, (operand->role & OPD_ROLE_OUT) != 0 },
+    };
+    for (size_t i = 0; i < OPD_COUNT(sides); i++) {
+        if (!sides[i].is_shown && opd_digest_is_none(sides[i].digest)) {
+            continue;
+        }
+        words[0] = '\0';
+        if ((operand->flags & OPD_OPERAND_HAS_HEALTH) != 0 && sides[i].is_shown) {
+            opd_words_health(words, sizeof words, sides[i].health);
+        }
+        if (opd_digest_is_none(sides[i].digest)) {
+            snprintf(digest, sizeof digest, "no digest");
+        } else {
+            opd_digest_print(digest, sides[i].digest);
+        }
+        bool is_kept = opd_bundle_has_tensor(bundle, sides[i].digest);
+        printf("    %-6s %s%s%s%s\n", sides[i].when, digest, is_kept ? ", kept" : "", words[0] != '\0' ? ", " : "",
+               words);
+    }
+}
+
+static void print_call(const opd_subject *subject, const opd_bundle *bundle)
+{
+    char words[512];
+    opd_call_describe(words, sizeof words, &subject->call);
+    printf("call         %s\n", words);
+    opd_words_flags(words, sizeof words, &subject->call);
+    printf("  called as %s, call %" PRIu64 " of thread %u%s%s\n", subject->call.symbol, subject->call.number,
+           subject->call.thread, words[0] != '\0' ? ", " : "", words);
+    for (int i = 0; i < subject->call.operand_count; i++) {
+        print_operand(&subject->call.operands[i], bundle);
+    }
+}
+
+static opd_status print_calls(const opd_bundle *bundle, const opd_subject *failing, bool with_all)
+{
+    static const char *const titles[] = { ">THREAD", ">CALL", ">TIME", "OPERATOR", "NOTE" };
+    opd_table *table = NULL;
+    uint64_t count = opd_bundle_call_count(bundle), first = 0, last = count;
+    if (!with_all && count > SHOWN_CALLS) {
+        uint64_t centre = failing != NULL ? failing->position : count - 1;
+        first = centre > SHOWN_CALLS / 2 ? centre - SHOWN_CALLS / 2 : 0;
+        first = first > count - SHOWN_CALLS ? count - SHOWN_CALLS : first;
+        last = first + SHOWN_CALLS;
+    }
+    opd_status status = opd_table_new(&table, titles, OPD_COUNT(titles));
+    for (uint64_t i = first; i < last && status == OPD_OK; i++) {
+        opd_call call;
+        char words[512];
+        status = opd_bundle_call(&call, bundle, i);
+        if (status != OPD_OK) {
+            opd_table_free(table);
+            return status;
+        }
+        opd_table_row(table);
+        opd_table_cell(table, 0, "%u", call.thread);
+        opd_table_cell(table, 1, "%" PRIu64, call.number);
+        if (call.end_ns > call.begin_ns) {
+            opd_words_time(words, sizeof words, call.end_ns - call.begin_ns);
+            opd_table_cell(table, 2, "%s", words);
+        }
+        opd_call_describe(words, sizeof words, &call);
+        opd_table_cell(table, 3, "%s", words);
+        opd_words_flags(words, sizeof words, &call);
+        bool is_failing = failing != NULL && failing->position == i;
+        opd_table_cell(table, 4, "%s%s%s", is_failing ? "FAILS" : "", is_failing && words[0] != '\0' ? ", " : "",
+                       words);
+    }
+    if (status == OPD_OK) {
+        status = opd_table_print(table);
+    }
+    if (status == OPD_OK && last - first < count) {
+        printf("calls %" PRIu64 " to %" PRIu64 " of %" PRIu64 "; --all shows every one\n", first + 1, last, count);
+    }
+    return status;
+}
+
+static json_t *bundle_document(const opd_bundle *bundle, const opd_subject *chosen)
+{
+    json_t *document = row_object(bundle);
+    json_t *calls = json_array();
+    opd_json_put(document, "environment", opd_json_environment(bundle));
+    for (uint64_t i = 0; chosen == NULL && i < opd_bundle_call_count(bundle); i++) {
+        opd_call call;
+        if (opd_bundle_call(&call, bundle, i) == OPD_OK) {
+            json_array_append_new(calls, opd_json_call(&call, true));
+        }
+    }
+    if (chosen != NULL) {
+        json_array_append_new(calls, opd_json_call(&chosen->call, true));
+    }
+    opd_json_put(document, "calls", calls);
+    return document;
+}
+
+static void print_head(const opd_bundle *bundle)
+{
+    const opd_header_info *header = opd_bundle_header(bundle);
+    const opd_bundle_state *state = opd_bundle_state_of(bundle);
+    char words[64];
+    opd_words_bytes(words, sizeof words, state->bytes);
+    printf("bundle       %s (%s, %s, format %u, %s%s)\n", opd_bundle_path(bundle), header->kind, words, header->version,
+           header->producer, state->is_partial ? ", torn" : "");
+    printf("program      %s (pid %u, capture %s)\n", header->command[0] != '\0' ? header->command : header->program,
+           header->pid, header->capture);
+    if (state->unknown > 0) {
+        printf("unknown      %" PRIu64 " records of kinds that this build does not know\n", state->unknown);
+    }
+}
+
+static int show_bundle(const show_options *o)
+{
+    opd_bundle *bundle = NULL;
+    opd_subject chosen;
+    bool has_choice = false;
+    int exit_status = OPD_EXIT_OK;
+    if (opd_source_open(&bundle, o->path, &o->shared) != OPD_OK) {
+        return opd_trouble();
+    }
+    if (o->call != NULL || opd_source_has_failure(bundle)) {
+        has_choice = opd_subject_find(&chosen, bundle, o->call) == OPD_OK;
+        if (!has_choice) {
+            opd_bundle_close(bundle);
+            return opd_trouble();
+        }
+    }
+    if (o->shared.is_json) {
+        exit_status = opd_json_print(bundle_document(bundle, o->call != NULL ? &chosen : NULL), exit_status);
+    } else if (!o->shared.is_quiet) {
+        print_head(bundle);
+        print_environment(bundle, o->with_environment);
+        print_failures(bundle);
+        if (has_choice) {
+            print_call(&chosen, bundle);
+        }
+        if (o->call == NULL && opd_bundle_call_count(bundle) > 0 &&
+            print_calls(bundle, has_choice ? &chosen : NULL, o->with_all) != OPD_OK) {
+            exit_status = opd_trouble();
+        }
+        if (has_choice && chosen.has_failure) {
+            char word[4096];
+            opd_words_shell(word, sizeof word, opd_bundle_path(bundle));
+            opd_print_next("ops-debug replay %s", word);
+        }
+    }
+    opd_bundle_close(bundle);
+    return exit_status;
+}
+
+static int run(const opd_command *self, int argc, char **argv)
+{
+    show_options o = { 0 };
+    opd_command_parse(self, &o.shared, argc, argv);
+    return opd_path_is_directory(o.path) ? show_folder(&o) : show_bundle(&o);
+}
+
+const opd_command opd_command_show = {
+    .name = "show",
+    .synopsis = "BUNDLE|DIR",
+    .summary = "Print what a bundle holds, or list the bundles of a folder",
+    .examples = "  ops-debug show run/\n"
+                "  ops-debug show run/solve-4711-1-nan.opsb\n"
+                "  ops-debug show run/solve-4711-1-nan.opsb --call 7 --environment\n",
+    .options = options,
+    .parse = parse,
+    .run = run,
+};

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options of a command: argp with the options every command shares, help text with its examples, and the values that
+ * options take.
+ */
+#include "command.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <opsdebug/memory.h>
+
+enum { KEY_JSON = 0x1000 };
+
+static const struct argp_option shared_options[] = {
+    { "json", KEY_JSON, NULL, 0, "Print one JSON document on standard output", -2 },
+    { "verbose", 'v', NULL, 0, "Say more", -2 },
+    { "quiet", 'q', NULL, 0, "Say nothing but errors; the exit status is the answer", -2 },
+    { 0 },
+};
+
+static error_t parse_shared(int key, char *arg, struct argp_state *state)
+{
+    opd_shared *shared = state->input;
+    (void)arg;
+    switch (key) {
+    case KEY_JSON:
+        shared->is_json = true;
+        return 0;
+    case 'v':
+        shared->verbosity++;
+        return 0;
+    case 'q':
+        shared->is_quiet = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+typedef struct binding {
+    const opd_command *command;
+    opd_shared *shared;
+} binding;
+
+/* Hands every key to the command with its own options as input. */
+static error_t parse_own(int key, char *arg, struct argp_state *state)
+{
+    binding *bound = state->input;
+    if (key == ARGP_KEY_INIT) {
+        state->child_inputs[0] = bound->shared;
+        return 0;
+    }
+    state->input = bound->shared;
+    error_t result = bound->command->parse(key, arg, state);
+    state->input = bound;
+    return result;
+}
+
+void opd_command_parse(const opd_command *self, opd_shared *shared, int argc, char **argv)
+{
+    static const struct argp shared_argp = { shared_options, parse_shared, NULL, NULL, NULL, NULL, NULL };
+    const struct argp_child children[] = { { &shared_argp, 0, NULL, 0 }, { 0 } };
+    char title[64];
+    snprintf(title, sizeof title, "ops-debug %s", self->name);
+    opd_buffer doc;
+    opd_buffer_init(&doc, 1 << 16);
+    opd_buffer_print(&doc, "%s\v", self->summary);
+    if (self->details != NULL) {
+        opd_buffer_print(&doc, "%s\n\n", self->details);
+    }
+    opd_buffer_print(&doc, "Examples:\n%s%c", self->examples, 0);
+    if (doc.status != OPD_OK) {
+        exit(opd_trouble());
+    }
+    binding bound = { self, shared };
+    const struct argp argp = {
+        self->options, parse_own, self->synopsis, (const char *)doc.bytes, children, NULL, NULL
+    };
+    argv[0] = title;
+    argp_err_exit_status = OPD_EXIT_USAGE;
+    if (argp_parse(&argp, argc, argv, self->parse_flags, NULL, &bound) != 0) {
+        fprintf(stderr, "ops-debug: %s: cannot parse its options; see ops-debug %s --help\n", self->name, self->name);
+        exit(OPD_EXIT_USAGE);
+    }
+    opd_buffer_done(&doc);
+}
+
+uint64_t opd_parse_count(const struct argp_state *state, const char *flag, const char *text, uint64_t low,
+                         uint64_t high)
+{
+    char *end = NULL;
+    errno = 0;
+    uint64_t value = strtoull(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || value < low || value > high) {
+        argp_error(state, "%s: '%s' is not a whole number from %" PRIu64 " to %" PRIu64, flag, text, low, high);
+    }
+    return value;
+}
+
+uint64_t opd_parse_bytes(const struct argp_state *state, const char *flag, const char *text)
+{
+    static const char suffixes[] = "KMGT";
+    char *end = NULL;
+    errno = 0;
+    uint64_t value = strtoull(text, &end, 10);
+    bool is_bad = errno != 0 || end == text || text[0] == '-';
+    unsigned shift = 0;
+    if (!is_bad && *end != '\0') {
+        const char *suffix = strchr(suffixes, *end);
+        is_bad = suffix == NULL || end[1] != '\0';
+        shift = is_bad ? 0 : 10 * (unsigned)(suffix - suffixes + 1);
+    }
+    if (is_bad || value == 0 || value > UINT64_MAX >> shift) {
+        argp_error(state, "%s: '%s' is not a size; give bytes or a number with K, M, G or T, such as 256M", flag, text);
+    }
+    return value << shift;
+}
+
+void opd_take_argument(const struct argp_state *state, const char **slots, int *count, int most, const char *arg)
+{
+    if (*count == most) {
+        argp_error(state, "'%s' is one argument too many", arg);
+    }
+    slots[(*count)++] = arg;
+}
+
+int opd_trouble(void)
+{
+    fprintf(stderr, "ops-debug: %s\n", opd_error_text());
+    return OPD_EXIT_TROUBLE;
+}

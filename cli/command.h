@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A command is one const struct in its own cmd_<name>.c and one line in commands.def; dispatch, help, man page and the
+ * sources of the program come from that list. Options go through argp; a command's own options start with an
+ * opd_shared, which every command has.
+ */
+#ifndef OPD_CLI_COMMAND_H
+#define OPD_CLI_COMMAND_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <opsdebug/status.h>
+
+enum {
+    OPD_EXIT_OK = 0,    /* done, nothing wrong found */
+    OPD_EXIT_FOUND = 1, /* a failure found or reproduced; a difference */
+    OPD_EXIT_USAGE = 2,
+    OPD_EXIT_TROUBLE = 3, /* could not run */
+    /* of `record`, which otherwise ends as the program did; as env(1) has them */
+    OPD_EXIT_RECORDER = 125,
+    OPD_EXIT_NOT_EXECUTABLE = 126,
+    OPD_EXIT_NO_PROGRAM = 127,
+};
+
+typedef struct opd_shared {
+    bool is_json;  /* one document on stdout, nothing else there */
+    bool is_quiet; /* errors only; the exit status is the answer */
+    int verbosity;
+} opd_shared;
+
+typedef struct opd_command opd_command;
+struct opd_command {
+    const char *name;
+    const char *synopsis; /* after the name: "BUNDLE -o FILE" */
+    const char *summary;  /* one line */
+    const char *details;  /* further lines of the help text; NULL = none */
+    const char *examples; /* one per line */
+    const struct argp_option *options;
+    argp_parser_t parse; /* state->input is the command's options */
+    unsigned parse_flags;
+    int (*run)(const opd_command *self, int argc, char **argv); /* the exit status */
+};
+
+extern const opd_command *const opd_commands[];
+extern const int opd_command_count;
+
+/* Parses argv into options, whose first member is shared; ends the program on --help, --version and usage errors. */
+void opd_command_parse(const opd_command *self, opd_shared *shared, int argc, char **argv);
+
+/* Argument values. On a bad one they end the program by argp_error: flag, what is wrong, what is legal. */
+uint64_t opd_parse_count(const struct argp_state *state, const char *flag, const char *text, uint64_t low,
+                         uint64_t high);
+uint64_t opd_parse_bytes(const struct argp_state *state, const char *flag, const char *text); /* "256M" */
+
+/* Takes the next positional argument into slots[*count]; argp_error when there are more than `most`. */
+void opd_take_argument(const struct argp_state *state, const char **slots, int *count, int most, const char *arg);
+
+/* Prints the thread's error text as the program's one line; the exit status of a failure is returned. */
+int opd_trouble(void);
+
+/* Prints the man page, made from the table of commands. */
+int opd_manual_print(void);
+
+#endif

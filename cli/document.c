@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON of bundles and results, with jansson.
+ */
+#include "document.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "words.h"
+
+json_t *opd_json_text(const char *text)
+{
+    json_t *value = json_string(text);
+    if (value != NULL) {
+        return value;
+    }
+    char plain[4096];
+    size_t i = 0;
+    for (; text[i] != '\0' && i + 1 < sizeof plain; i++) {
+        plain[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
+    }
+    plain[i] = '\0';
+    return json_string(plain);
+}
+
+json_t *opd_json_real(double value)
+{
+    if (isnan(value)) {
+        return json_string("NaN");
+    }
+    if (isinf(value)) {
+        return json_string(value > 0 ? "Infinity" : "-Infinity");
+    }
+    return json_real(value);
+}
+
+json_t *opd_json_count(uint64_t value)
+{
+    return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+void opd_json_put(json_t *object, const char *key, json_t *take_value)
+{
+    if (take_value == NULL || json_object_set_new(object, key, take_value) != 0) {
+        fprintf(stderr, "ops-debug: out of memory for the JSON document\n");
+    }
+}
+
+static json_t *text_of_hex(uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "0x%" PRIx64, value);
+    return json_string(text);
+}
+
+static json_t *text_of_ns(uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    return json_string(text);
+}
+
+static json_t *index_array(const int64_t *index, int rank)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < rank && i < OPD_MAX_RANK; i++) {
+        json_array_append_new(array, json_integer(index[i]));
+    }
+    return array;
+}
+
+static void put_digest(json_t *object, const char *key, const opd_digest *digest)
+{
+    char text[OPD_DIGEST_TEXT];
+    if (!opd_digest_is_none(digest)) {
+        opd_digest_print(text, digest);
+        opd_json_put(object, key, json_string(text));
+    }
+}
+
+json_t *opd_json_failure(const opd_failure *failure)
+{
+    char words[512];
+    json_t *object = json_object();
+    opd_json_put(object, "outcome", json_string(opd_outcome_name(failure->outcome)));
+    opd_words_failure(words, sizeof words, failure);
+    opd_json_put(object, "text", opd_json_text(words));
+    if (failure->call_number != 0) {
+        opd_json_put(object, "thread", json_integer(failure->thread));
+        opd_json_put(object, "call", opd_json_count(failure->call_number));
+    }
+    if (failure->operand[0] != '\0') {
+        opd_json_put(object, "operand", opd_json_text(failure->operand));
+    }
+    if (failure->index_rank >= 0 && failure->operand[0] != '\0') {
+        opd_json_put(object, "index", index_array(failure->index, failure->index_rank));
+    }
+    opd_json_put(object, "bad_count", opd_json_count(failure->bad_count));
+    if (failure->signal != 0) {
+        opd_json_put(object, "signal", json_integer(failure->signal));
+        opd_json_put(object, "fault_address", text_of_hex(failure->fault_address));
+        opd_json_put(object, "pc_symbol", opd_json_text(failure->pc_symbol));
+    }
+    if (failure->outcome == OPD_OUTCOME_OOB_READ || failure->outcome == OPD_OUTCOME_OOB_WRITE) {
+        opd_json_put(object, "distance", json_integer(failure->distance));
+    }
+    opd_json_put(object, "label", opd_json_text(failure->label));
+    opd_json_put(object, "confidence", opd_json_real((double)failure->confidence));
+    opd_json_put(object, "reason", opd_json_text(failure->reason));
+    return object;
+}
+
+static json_t *health_object(const opd_health *health)
+{
+    json_t *object = json_object();
+    opd_json_put(object, "count", opd_json_count(health->count));
+    opd_json_put(object, "nan", opd_json_count(health->nan));
+    opd_json_put(object, "pos_inf", opd_json_count(health->pos_inf));
+    opd_json_put(object, "neg_inf", opd_json_count(health->neg_inf));
+    opd_json_put(object, "subnormal", opd_json_count(health->subnormal));
+    opd_json_put(object, "min", opd_json_real(health->min));
+    opd_json_put(object, "max", opd_json_real(health->max));
+    opd_json_put(object, "mean", opd_json_real(health->mean));
+    return object;
+}
+
+json_t *opd_json_operand(const opd_operand *operand)
+{
+    char words[256];
+    json_t *object = json_object();
+    opd_json_put(object, "name", opd_json_text(operand->name));
+    opd_json_put(object, "role",
+                 json_string(operand->role == OPD_ROLE_IN    ? "in"
+                             : operand->role == OPD_ROLE_OUT ? "out"
+                                                             : "inout"));
+    opd_json_put(object, "dtype", json_string(opd_dtype_name(operand->view.dtype)));
+    opd_json_put(object, "shape", index_array(operand->view.shape, operand->view.rank));
+    opd_json_put(object, "strides", index_array(operand->view.stride, operand->view.rank));
+    opd_json_put(object, "address", text_of_hex(operand->address));
+    opd_words_operand_flags(words, sizeof words, operand);
+    opd_json_put(object, "flags", json_string(words));
+    put_digest(object, "before", &operand->before);
+    put_digest(object, "after", &operand->after);
+    if ((operand->flags & OPD_OPERAND_HAS_HEALTH) != 0) {
+        if ((operand->role & OPD_ROLE_IN) != 0) {
+            opd_json_put(object, "health_before", health_object(&operand->health_before));
+        }
+        if ((operand->role & OPD_ROLE_OUT) != 0) {
+            opd_json_put(object, "health_after", health_object(&operand->health_after));
+        }
+    }
+    return object;
+}
+
+static json_t *value_of(const opd_value *value)
+{
+    char letter[2] = { 0 };
+    json_t *pair = NULL;
+    switch (value->kind) {
+    case OPD_VALUE_INT:
+        return json_integer(value->i);
+    case OPD_VALUE_REAL:
+        return opd_json_real(value->re);
+    case OPD_VALUE_COMPLEX:
+        pair = json_array();
+        json_array_append_new(pair, opd_json_real(value->re));
+        json_array_append_new(pair, opd_json_real(value->im));
+        return pair;
+    case OPD_VALUE_CHOICE:
+        letter[0] = (char)value->i;
+        return opd_json_text(letter);
+    case OPD_VALUE_TEXT:
+        return opd_json_text(value->text);
+    case OPD_VALUE_NONE:
+        break;
+    }
+    return json_null();
+}
+
+static json_t *values_object(const opd_value *values, int count)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < count; i++) {
+        opd_json_put(object, values[i].name, value_of(&values[i]));
+    }
+    return object;
+}
+
+json_t *opd_json_call(const opd_call *call, bool with_operands)
+{
+    char words[512];
+    json_t *object = json_object();
+    opd_json_put(object, "thread", json_integer(call->thread));
+    opd_json_put(object, "number", opd_json_count(call->number));
+    opd_json_put(object, "domain", opd_json_text(call->domain));
+    opd_json_put(object, "name", opd_json_text(call->name));
+    opd_json_put(object, "symbol", opd_json_text(call->symbol));
+    opd_json_put(object, "dtype", json_string(opd_dtype_name(call->dtype)));
+    opd_json_put(object, "dims", values_object(call->symbols, call->symbol_count));
+    opd_json_put(object, "attributes", values_object(call->attrs, call->attr_count));
+    opd_words_flags(words, sizeof words, call);
+    opd_json_put(object, "flags", json_string(words));
+    opd_json_put(object, "provider", json_integer(call->provider));
+    opd_json_put(object, "begin_ns", text_of_ns(call->begin_ns));
+    opd_json_put(object, "end_ns", text_of_ns(call->end_ns));
+    if (with_operands) {
+        json_t *operands = json_array();
+        for (int i = 0; i < call->operand_count; i++) {
+            json_array_append_new(operands, opd_json_operand(&call->operands[i]));
+        }
+        opd_json_put(object, "operands", operands);
+    }
+    return object;
+}
+
+json_t *opd_json_header(const opd_bundle *bundle)
+{
+    const opd_header_info *header = opd_bundle_header(bundle);
+    const opd_bundle_state *state = opd_bundle_state_of(bundle);
+    json_t *object = json_object();
+    opd_json_put(object, "path", opd_json_text(opd_bundle_path(bundle)));
+    opd_json_put(object, "version", json_integer(header->version));
+    opd_json_put(object, "kind", opd_json_text(header->kind));
+    opd_json_put(object, "producer", opd_json_text(header->producer));
+    opd_json_put(object, "program", opd_json_text(header->program));
+    opd_json_put(object, "command", opd_json_text(header->command));
+    opd_json_put(object, "pid", json_integer(header->pid));
+    opd_json_put(object, "capture", opd_json_text(header->capture));
+    opd_json_put(object, "created_realtime_ns", text_of_ns(header->created_realtime_ns));
+    opd_json_put(object, "is_complete", json_boolean(!state->is_partial));
+    opd_json_put(object, "damaged", opd_json_count(state->damaged));
+    opd_json_put(object, "bytes", opd_json_count(state->bytes));
+    opd_json_put(object, "call_count", opd_json_count(opd_bundle_call_count(bundle)));
+    return object;
+}
+
+static json_t *module_object(const opd_module *module)
+{
+    json_t *object = json_object();
+    opd_json_put(object, "path", opd_json_text(module->path));
+    opd_json_put(object, "build_id", opd_json_text(module->build_id));
+    opd_json_put(object, "core", opd_json_text(module->core));
+    opd_json_put(object, "config", opd_json_text(module->config));
+    opd_json_put(object, "threads", json_integer(module->threads));
+    return object;
+}
+
+json_t *opd_json_environment(const opd_bundle *bundle)
+{
+    const opd_environment_info *environment = opd_bundle_environment(bundle);
+    json_t *object = json_object();
+    if (environment != NULL) {
+        opd_json_put(object, "cpu_model", opd_json_text(environment->cpu_model));
+        opd_json_put(object, "isa", opd_json_text(environment->isa));
+        opd_json_put(object, "kernel", opd_json_text(environment->kernel));
+        opd_json_put(object, "libc", opd_json_text(environment->libc));
+        opd_json_put(object, "cpu_count", json_integer(environment->cpu_count));
+        opd_json_put(object, "l1d_bytes", json_integer(environment->l1d_bytes));
+        opd_json_put(object, "l2_bytes", json_integer(environment->l2_bytes));
+        opd_json_put(object, "l3_bytes", json_integer(environment->l3_bytes));
+        opd_json_put(object, "mxcsr", text_of_hex(environment->mxcsr));
+        opd_json_put(object, "variables", opd_json_text(environment->variables));
+    }
+    json_t *modules = json_array();
+    for (uint32_t i = 1; i <= opd_bundle_module_count(bundle); i++) {
+        json_array_append_new(modules, module_object(opd_bundle_module(bundle, i)));
+    }
+    opd_json_put(object, "modules", modules);
+    return object;
+}
+
+static json_t *numbers_object(const opd_numbers *numbers)
+{
+    json_t *object = json_object();
+    opd_json_put(object, "ratio", opd_json_real(numbers->ratio));
+    opd_json_put(object, "naive_ratio", opd_json_real(numbers->naive_ratio));
+    opd_json_put(object, "cap", opd_json_real(numbers->cap));
+    opd_json_put(object, "max_abs", opd_json_real(numbers->max_abs));
+    opd_json_put(object, "max_rel", opd_json_real(numbers->max_rel));
+    opd_json_put(object, "max_ulp", opd_json_real(numbers->max_ulp));
+    opd_json_put(object, "worst_operand", opd_json_text(numbers->worst_operand));
+    opd_json_put(object, "worst", index_array(numbers->worst, numbers->worst_rank));
+    opd_json_put(object, "got", opd_json_real(numbers->got_re));
+    opd_json_put(object, "want", opd_json_real(numbers->want_re));
+    return object;
+}
+
+json_t *opd_json_result(const opd_replay_result *result)
+{
+    static const char *const same[] = {
+        [OPD_SAME_UNKNOWN] = "unknown",
+        [OPD_SAME_BITWISE] = "bitwise",
+        [OPD_SAME_BOUND] = "bound",
+        [OPD_SAME_DIFFERENT] = "different",
+    };
+    json_t *object = json_object();
+    opd_json_put(object, "came_back", json_boolean(result->came_back));
+    opd_json_put(object, "same", json_string(same[result->same]));
+    opd_json_put(object, "observed", opd_json_failure(&result->observed));
+    opd_json_put(object, "expected", opd_json_failure(&result->expected));
+    opd_json_put(object, "environment", opd_json_text(result->environment));
+    opd_json_put(object, "library", opd_json_text(result->library));
+    opd_json_put(object, "build_id", opd_json_text(result->build_id));
+    opd_json_put(object, "core", opd_json_text(result->core));
+    opd_json_put(object, "threads", json_integer(result->threads));
+    opd_json_put(object, "runs", json_integer(result->runs));
+    opd_json_put(object, "runs_failed", json_integer(result->runs_failed));
+    opd_json_put(object, "runs_differing", json_integer(result->runs_differing));
+    opd_json_put(object, "is_repeatable", json_boolean(result->is_repeatable));
+    opd_json_put(object, "run_ns", opd_json_count(result->run_ns));
+    if (result->numbers.is_valid) {
+        opd_json_put(object, "numbers", numbers_object(&result->numbers));
+    }
+    return object;
+}
+
+int opd_json_print(json_t *take_document, int exit_status)
+{
+    if (take_document == NULL || json_dumpf(take_document, stdout, JSON_INDENT(2)) != 0) {
+        fprintf(stderr, "ops-debug: cannot write the JSON document\n");
+        exit_status = OPD_EXIT_TROUBLE;
+    }
+    putchar('\n');
+    json_decref(take_document);
+    return exit_status;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The --json form of what commands print. Keys keep their order; NaN and infinities are strings; digests, addresses and
+ * 64-bit times that may exceed a double are strings too. Keys are only ever added.
+ */
+#ifndef OPD_CLI_DOCUMENT_H
+#define OPD_CLI_DOCUMENT_H
+
+#include <jansson.h>
+
+#include <opsdebug/replay.h>
+
+#include "source.h"
+
+json_t *opd_json_text(const char *text); /* bytes that are not UTF-8 become '?' */
+json_t *opd_json_real(double value);
+json_t *opd_json_count(uint64_t value);
+json_t *opd_json_failure(const opd_failure *failure);
+json_t *opd_json_operand(const opd_operand *operand);
+json_t *opd_json_call(const opd_call *call, bool with_operands);
+json_t *opd_json_header(const opd_bundle *bundle);
+json_t *opd_json_environment(const opd_bundle *bundle);
+json_t *opd_json_result(const opd_replay_result *result);
+
+/* Takes the value. */
+void opd_json_put(json_t *object, const char *key, json_t *take_value);
+
+/* Prints and frees the document; returns exit_status, or OPD_EXIT_TROUBLE when it cannot be made. */
+int opd_json_print(json_t *take_document, int exit_status);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ops-debug: finds the command in the table and runs it. After the command, standard output must have been written
+ * without error, or the exit status says so.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <opsdebug/memory.h>
+
+#include "command.h"
+
+#define OPD_COMMAND(id) extern const opd_command opd_command_##id;
+#include "commands.def"
+#undef OPD_COMMAND
+
+const opd_command *const opd_commands[] = {
+#define OPD_COMMAND(id) &opd_command_##id,
+#include "commands.def"
+#undef OPD_COMMAND
+};
+const int opd_command_count = OPD_COUNT(opd_commands);
+
+const char *argp_program_version = "ops-debug " OPD_VERSION;
+
+/* At exit rather than after run(): argp ends the program itself after --help. */
+static void check_output(void)
+{
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "ops-debug: standard output: %s\n", strerror(errno));
+        _exit(OPD_EXIT_TROUBLE);
+    }
+}
+
+static void print_help(FILE *to)
+{
+    fprintf(to, "Usage: ops-debug COMMAND [OPTION...]\n"
+                "Record, replay, reduce, group and view failures of numerical operators.\n\n"
+                "Commands:\n");
+    for (int i = 0; i < opd_command_count; i++) {
+        fprintf(to, "  %-10s %s\n", opd_commands[i]->name, opd_commands[i]->summary);
+    }
+    fprintf(to, "\nExample:\n"
+                "  ops-debug record -o run/ -- /usr/bin/python3 program.py\n"
+                "  ops-debug show run/\n\n"
+                "ops-debug COMMAND --help tells the options and gives examples. Exit status: 0 nothing wrong found,\n"
+                "1 a failure found or reproduced, 2 usage, 3 could not run.\n");
+}
+
+int main(int argc, char **argv)
+{
+    atexit(check_output);
+    if (argc < 2) {
+        print_help(stderr);
+        return OPD_EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_help(stdout);
+        return OPD_EXIT_OK;
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("%s\n", argp_program_version);
+        return OPD_EXIT_OK;
+    }
+    if (strcmp(name, "--man") == 0) {
+        return opd_manual_print();
+    }
+    for (int i = 0; i < opd_command_count; i++) {
+        if (strcmp(name, opd_commands[i]->name) == 0) {
+            return opd_commands[i]->run(opd_commands[i], argc - 1, argv + 1);
+        }
+    }
+    fprintf(stderr, "ops-debug: '%s' is not a command; ops-debug --help lists them\n", name);
+    return OPD_EXIT_USAGE;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Judges reduction candidates by replaying them and keeps the best on disk.
+ */
+#include "oracle.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "screen.h"
+#include "words.h"
+
+static opd_verdict verdict_of(const opd_trial_oracle *oracle, const opd_failure *observed)
+{
+    if (opd_failure_same(&oracle->expected, observed)) {
+        return OPD_VERDICT_SAME;
+    }
+    switch (observed->outcome) {
+    case OPD_OUTCOME_OK:
+        return OPD_VERDICT_PASS;
+    case OPD_OUTCOME_HARNESS:
+    case OPD_OUTCOME_UNSUPPORTED:
+    case OPD_OUTCOME_HANG:
+        return OPD_VERDICT_UNRESOLVED;
+    default:
+        return OPD_VERDICT_OTHER;
+    }
+}
+
+static opd_status judge(void *context, opd_verdict *verdict, opd_failure *observed, const opd_case *candidate)
+{
+    opd_trial_oracle *oracle = context;
+    opd_replay_result result;
+    opd_status status = opd_replay(&result, oracle->source, candidate, &oracle->expected, &oracle->options);
+    switch (status) {
+    case OPD_OK:
+        break;
+    case OPD_E_INVALID:
+        *verdict = OPD_VERDICT_INVALID;
+        return OPD_OK;
+    case OPD_E_NOMEM:
+    case OPD_E_LIMIT:
+    case OPD_E_TIMEOUT:
+    case OPD_E_CHILD:
+        *verdict = OPD_VERDICT_UNRESOLVED;
+        return OPD_OK;
+    default:
+        return status;
+    }
+    *verdict = verdict_of(oracle, &result.observed);
+    *observed = result.observed;
+    opd_replay_result_done(&result);
+    return OPD_OK;
+}
+
+static opd_status write_environment(opd_writer *writer, const opd_trial_oracle *oracle, opd_call *call)
+{
+    const opd_environment_info *environment = opd_bundle_environment(oracle->source);
+    opd_status status = environment != NULL ? opd_writer_environment(writer, environment) : OPD_OK;
+    const opd_module *provider = opd_bundle_module(oracle->source, call->provider);
+    call->provider = 0;
+    call->caller = 0;
+    if (status == OPD_OK && provider != NULL) {
+        status = opd_writer_module(writer, &call->provider, provider);
+    }
+    if (status == OPD_OK) {
+        status = opd_writer_thread(writer, call->pid, call->thread, "reduced call");
+    }
+    return status;
+}
+
+static void fill_header(opd_header_info *header, const opd_trial_oracle *oracle)
+{
+    struct timespec now;
+    *header = *opd_bundle_header(oracle->source);
+    header->version = OPD_FORMAT_VERSION;
+    snprintf(header->producer, sizeof header->producer, "ops-debug %s", OPD_VERSION);
+    snprintf(header->kind, sizeof header->kind, "reduced");
+    snprintf(header->capture, sizeof header->capture, "full");
+    clock_gettime(CLOCK_REALTIME, &now);
+    header->created_realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    header->created_monotonic_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The recorded digests and statistics describe other content; outputs, when given, are what a replay left. */
+static void refresh_call(opd_call *call, const opd_replay_result *outputs)
+{
+    for (int i = 0; i < call->operand_count; i++) {
+        opd_operand *operand = &call->operands[i];
+        memset(&operand->before, 0, sizeof operand->before);
+        memset(&operand->after, 0, sizeof operand->after);
+        operand->flags &= ~(uint32_t)OPD_OPERAND_HAS_HEALTH;
+        for (int k = 0; outputs != NULL && k < outputs->output_count; k++) {
+            if (strcmp(outputs->outputs[k].name, operand->name) == 0) {
+                operand->after = outputs->outputs[k].after;
+            }
+        }
+    }
+}
+
+static opd_status write_bundle(const opd_trial_oracle *oracle, const char *path, const opd_case *item,
+                               const opd_failure *failure, const opd_replay_result *outputs)
+{
+    opd_header_info header;
+    opd_writer *writer = NULL;
+    opd_call call = item->call;
+    opd_failure recorded = *failure;
+    recorded.thread = call.thread;
+    recorded.call_number = call.number;
+    fill_header(&header, oracle);
+    refresh_call(&call, outputs);
+    opd_status status = opd_writer_open(&writer, path, &header);
+    if (status != OPD_OK) {
+        return status;
+    }
+    status = write_environment(writer, oracle, &call);
+    if (status == OPD_OK) {
+        status = opd_writer_call_with_data(writer, &call);
+    }
+    if (status == OPD_OK) {
+        status = opd_writer_failure(writer, &recorded);
+    }
+    for (int i = 0; status == OPD_OK && i < oracle->lineage_count; i++) {
+        status = opd_writer_lineage(writer, &oracle->lineage[i]);
+    }
+    if (status != OPD_OK) {
+        opd_writer_abandon(writer, false);
+        return status;
+    }
+    return opd_writer_close(writer);
+}
+
+/* Judges what is on disk. */
+static opd_status judge_from_disk(opd_trial_oracle *oracle, opd_verdict *verdict, const char *path,
+                                  const opd_call *call)
+{
+    opd_bundle *bundle = NULL;
+    opd_case item = { 0 };
+    opd_call stored;
+    uint64_t position = 0;
+    opd_failure observed;
+    opd_status status = opd_bundle_open(&bundle, path);
+    if (status != OPD_OK) {
+        return status;
+    }
+    status = opd_bundle_find_call(&position, bundle, call->thread, call->number);
+    if (status == OPD_OK) {
+        status = opd_bundle_call(&stored, bundle, position);
+    }
+    if (status == OPD_OK) {
+        status = opd_case_load(&item, bundle, &stored, UINT64_MAX);
+    }
+    if (status == OPD_OK) {
+        status = judge(oracle, verdict, &observed, &item);
+    }
+    opd_case_done(&item);
+    opd_bundle_close(bundle);
+    return status;
+}
+
+static void best_path(char *text, size_t size, const opd_trial_oracle *oracle)
+{
+    snprintf(text, size, "%s.best", oracle->path);
+}
+
+static opd_status accept(void *context, opd_verdict *verdict, const opd_case *best, const opd_failure *observed,
+                         const opd_lineage *step)
+{
+    opd_trial_oracle *oracle = context;
+    char path[4096];
+    opd_status status = opd_grow((void **)&oracle->lineage, (size_t)oracle->lineage_count + 1, sizeof *oracle->lineage);
+    if (status != OPD_OK) {
+        return status;
+    }
+    oracle->lineage[oracle->lineage_count++] = *step;
+    best_path(path, sizeof path, oracle);
+    status = write_bundle(oracle, path, best, observed, NULL);
+    if (status == OPD_OK) {
+        status = judge_from_disk(oracle, verdict, path, &best->call);
+    }
+    if (status != OPD_OK || *verdict != OPD_VERDICT_SAME) {
+        oracle->lineage_count--;
+    }
+    return status;
+}
+
+static void bycatch(void *context, const opd_case *candidate, const opd_failure *observed)
+{
+    opd_trial_oracle *oracle = context;
+    char path[4096];
+    oracle->bycatch_count++;
+    snprintf(path, sizeof path, "%s.other-%u-%s%s", oracle->path, oracle->bycatch_count,
+             opd_outcome_name(observed->outcome), OPD_SUFFIX);
+    opd_progress_done();
+    if (write_bundle(oracle, path, candidate, observed, NULL) != OPD_OK) {
+        fprintf(stderr, "ops-debug: another failure was met but not kept: %s\n", opd_error_text());
+    } else if (!oracle->is_quiet) {
+        char words[256];
+        opd_words_failure(words, sizeof words, observed);
+        fprintf(stderr, "ops-debug: another failure was met and kept aside as %s: %s\n", path, words);
+    }
+}
+
+static void progress(void *context, const char *pass, uint64_t runs, uint64_t before, uint64_t now)
+{
+    const opd_trial_oracle *oracle = context;
+    if (!oracle->is_quiet) {
+        opd_progress("reduce: %s, %" PRIu64 " runs, %" PRIu64 " -> %" PRIu64 " elements", pass, runs, before, now);
+    }
+}
+
+opd_oracle opd_trial_oracle_bind(opd_trial_oracle *oracle)
+{
+    return (opd_oracle){ judge, accept, bycatch, progress, oracle };
+}
+
+void opd_trial_oracle_done(opd_trial_oracle *oracle)
+{
+    opd_free(oracle->lineage);
+    oracle->lineage = NULL;
+    oracle->lineage_count = 0;
+}
+
+opd_status opd_trial_oracle_finish(opd_trial_oracle *oracle, opd_replay_result *result, const opd_case *item,
+                                   const opd_failure *failure)
+{
+    opd_replay_result last;
+    char path[4096];
+    opd_status status = opd_replay(&last, oracle->source, item, failure, &oracle->options);
+    if (status != OPD_OK) {
+        return status;
+    }
+    if (!last.came_back) {
+        opd_replay_result_done(&last);
+        return opd_fail(
+            OPD_E_NOFAILURE,
+            "the reduced call passed when it was run once more; is the failure repeatable? (replay --repeat 20)");
+    }
+    status = write_bundle(oracle, oracle->path, item, failure, &last);
+    if (status == OPD_OK) {
+        best_path(path, sizeof path, oracle);
+        unlink(path);
+    }
+    if (status == OPD_OK && result != NULL) {
+        *result = last;
+    } else {
+        opd_replay_result_done(&last);
+    }
+    return status;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reducer's oracle bound to replay: a candidate is judged by running it in a worker, a step is kept only after its
+ * bundle was written, read back and judged again.
+ */
+#ifndef OPD_CLI_ORACLE_H
+#define OPD_CLI_ORACLE_H
+
+#include <opsdebug/reduce.h>
+#include <opsdebug/replay.h>
+
+typedef struct opd_trial_oracle {
+    const opd_bundle *source;   /* environment and provider */
+    opd_replay_options options; /* the way that shows the failure */
+    opd_failure expected;
+    const char *path;     /* of the result; PATH.best holds the best so far */
+    opd_lineage *lineage; /* steps accepted so far */
+    int lineage_count;
+    uint32_t bycatch_count;
+    bool is_quiet;
+} opd_trial_oracle;
+
+/* The callbacks over oracle, which must outlive them. */
+opd_oracle opd_trial_oracle_bind(opd_trial_oracle *oracle);
+void opd_trial_oracle_done(opd_trial_oracle *oracle);
+
+/*
+ * Replays item once more and writes it as the finished bundle: environment, the call with its data and the digests it leaves, failure,
+ * lineage. *result, when not NULL, is that replay; the caller's.
+ */
+opd_status opd_trial_oracle_finish(opd_trial_oracle *oracle, opd_replay_result *result, const opd_case *item,
+                                   const opd_failure *failure);
+
+#endif

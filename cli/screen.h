@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What depends on the output being a terminal: colour, tables that fit its width, the progress line on standard error.
+ */
+#ifndef OPD_CLI_SCREEN_H
+#define OPD_CLI_SCREEN_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <opsdebug/status.h>
+
+typedef enum opd_paint { OPD_PAINT_OFF, OPD_PAINT_BOLD, OPD_PAINT_RED, OPD_PAINT_GREEN, OPD_PAINT_YELLOW } opd_paint;
+
+/* The escape sequence for `to`, or "" when it is no terminal or NO_COLOR is set. */
+const char *opd_paint_on(FILE *to, opd_paint paint);
+
+/* A line on standard error that the next one overwrites; nothing when that is no terminal. */
+void opd_progress(const char *format, ...) OPD_PRINTF(1, 2);
+void opd_progress_done(void);
+
+/* "next: COMMAND", the way on after a finding. */
+void opd_print_next(const char *format, ...) OPD_PRINTF(1, 2);
+
+/* A table on standard output. titles: one per column; a title that starts with '>' is right-aligned. */
+typedef struct opd_table opd_table;
+opd_status opd_table_new(opd_table **out, const char *const *titles, int columns);
+void opd_table_row(opd_table *table);
+void opd_table_cell(opd_table *table, int column, const char *format, ...) OPD_PRINTF(3, 4);
+void opd_table_free(opd_table *table);
+/* Prints and frees; errors: E_NOMEM when any row or cell could not be kept. */
+opd_status opd_table_print(opd_table *table);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bundles of a path, in name order so that no result depends on the order of a directory; calls by selector.
+ */
+#include "source.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "words.h"
+
+#define PARTIAL_SUFFIX ".partial"
+
+bool opd_path_is_directory(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static opd_status append(opd_paths *paths, const char *path)
+{
+    opd_status status = opd_grow((void **)&paths->items, paths->count + 1, sizeof *paths->items);
+    if (status != OPD_OK) {
+        return status;
+    }
+    status = opd_strdup(&paths->items[paths->count], path);
+    if (status == OPD_OK) {
+        paths->count++;
+    }
+    return status;
+}
+
+static bool ends_with(const char *text, const char *suffix)
+{
+    size_t length = strlen(text), tail = strlen(suffix);
+    return length > tail && strcmp(text + length - tail, suffix) == 0;
+}
+
+static bool is_bundle_name(const char *name)
+{
+    return ends_with(name, OPD_SUFFIX) || ends_with(name, OPD_SUFFIX PARTIAL_SUFFIX);
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A torn bundle beside its complete form is a leftover: NAME sorts right before NAME.partial, which is dropped. */
+static void drop_leftovers(opd_paths *paths, size_t first)
+{
+    size_t kept = first;
+    for (size_t i = first; i < paths->count; i++) {
+        const char *last = kept > first ? paths->items[kept - 1] : "";
+        size_t length = strlen(last);
+        if (length > 0 && strncmp(paths->items[i], last, length) == 0 &&
+            strcmp(paths->items[i] + length, PARTIAL_SUFFIX) == 0) {
+            opd_free(paths->items[i]);
+        } else {
+            paths->items[kept++] = paths->items[i];
+        }
+    }
+    paths->count = kept;
+}
+
+static opd_status add_directory(opd_paths *paths, const char *path)
+{
+    DIR *directory = opendir(path);
+    if (directory == NULL) {
+        return opd_fail(OPD_E_IO, "%s: %s", path, strerror(errno));
+    }
+    size_t first = paths->count;
+    opd_status status = OPD_OK;
+    for (struct dirent *entry = readdir(directory); entry != NULL && status == OPD_OK; entry = readdir(directory)) {
+        char full[4096];
+        if (!is_bundle_name(entry->d_name)) {
+            continue;
+        }
+        int length = snprintf(full, sizeof full, "%s%s%s", path, ends_with(path, "/") ? "" : "/", entry->d_name);
+        status = length > 0 && (size_t)length < sizeof full ? append(paths, full)
+                                                            : opd_fail(OPD_E_LIMIT, "%s: path too long", path);
+    }
+    closedir(directory);
+    if (status != OPD_OK) {
+        return status;
+    }
+    if (paths->count == first) {
+        return opd_fail(OPD_E_NOTFOUND, "%s: holds no bundle (*%s); record into it with ops-debug record -o", path,
+                        OPD_SUFFIX);
+    }
+    qsort(paths->items + first, paths->count - first, sizeof *paths->items, compare_paths);
+    drop_leftovers(paths, first);
+    return OPD_OK;
+}
+
+opd_status opd_paths_add(opd_paths *paths, const char *path)
+{
+    return opd_path_is_directory(path) ? add_directory(paths, path) : append(paths, path);
+}
+
+void opd_paths_done(opd_paths *paths)
+{
+    for (size_t i = 0; i < paths->count; i++) {
+        opd_free(paths->items[i]);
+    }
+    opd_free(paths->items);
+    *paths = (opd_paths){ 0 };
+}
+
+opd_status opd_source_open(opd_bundle **out, const char *path, const opd_shared *shared)
+{
+    if (opd_path_is_directory(path)) {
+        return opd_fail(OPD_E_IO, "%s: is a directory; give one bundle in it (ops-debug show %s lists them)", path,
+                        path);
+    }
+    opd_status status = opd_bundle_open(out, path);
+    if (status != OPD_OK) {
+        /* The layer below may have named the path already. */
+        return strstr(opd_error_text(), path) != NULL ? status : opd_fail_in(status, "%s", path);
+    }
+    const opd_bundle_state *state = opd_bundle_state_of(*out);
+    if (shared->is_quiet) {
+        return OPD_OK;
+    }
+    if (state->is_partial) {
+        fprintf(stderr,
+                "ops-debug: %s: not complete, read up to its last whole record (%" PRIu64
+                " records); ops-debug salvage makes it a whole bundle\n",
+                opd_bundle_path(*out), state->records);
+    }
+    if (state->damaged > 0) {
+        fprintf(stderr,
+                "ops-debug: %s: damaged in %" PRIu64 " places, the first at offset %" PRIu64
+                "; what is there is lost, the rest is read\n",
+                opd_bundle_path(*out), state->damaged, state->first_damage);
+    }
+    return OPD_OK;
+}
+
+static void attach_failure(opd_subject *subject, const opd_bundle *bundle)
+{
+    for (uint32_t i = 0; i < opd_bundle_failure_count(bundle); i++) {
+        const opd_failure *failure = opd_bundle_failure(bundle, i);
+        if (opd_failure_is_real(failure) && failure->thread == subject->call.thread &&
+            failure->call_number == subject->call.number) {
+            subject->failure = *failure;
+            subject->has_failure = true;
+            return;
+        }
+    }
+}
+
+opd_status opd_subject_at(opd_subject *out, const opd_bundle *bundle, uint64_t position)
+{
+    memset(out, 0, sizeof *out);
+    out->position = position;
+    opd_status status = opd_bundle_call(&out->call, bundle, position);
+    if (status == OPD_OK) {
+        attach_failure(out, bundle);
+    }
+    return status;
+}
+
+static opd_status find_failing(opd_subject *out, const opd_bundle *bundle)
+{
+    for (uint32_t i = 0; i < opd_bundle_failure_count(bundle); i++) {
+        const opd_failure *failure = opd_bundle_failure(bundle, i);
+        uint64_t position = 0;
+        if (opd_failure_is_real(failure) && failure->call_number != 0 &&
+            opd_bundle_find_call(&position, bundle, failure->thread, failure->call_number) == OPD_OK) {
+            return opd_subject_at(out, bundle, position);
+        }
+    }
+    uint64_t count = opd_bundle_call_count(bundle);
+    if (count == 1) {
+        return opd_subject_at(out, bundle, 0);
+    }
+    if (count == 0) {
+        return opd_fail(OPD_E_NOTFOUND, "%s: holds no call", opd_bundle_path(bundle));
+    }
+    return opd_fail(OPD_E_NOTFOUND,
+                    "%s: records no failing call; choose one of its %" PRIu64
+                    " calls with --call N (ops-debug show lists them)",
+                    opd_bundle_path(bundle), count);
+}
+
+static bool parse_selector(const char *selector, uint64_t *thread, uint64_t *number)
+{
+    char *end = NULL;
+    errno = 0;
+    *thread = 0;
+    *number = strtoull(selector, &end, 10);
+    if (end != selector && *end == ':') {
+        const char *rest = end + 1;
+        *thread = *number;
+        *number = strtoull(rest, &end, 10);
+    }
+    return errno == 0 && end != selector && *end == '\0' && *number != 0;
+}
+
+opd_status opd_subject_find(opd_subject *out, const opd_bundle *bundle, const char *selector)
+{
+    if (selector == NULL) {
+        return find_failing(out, bundle);
+    }
+    uint64_t thread = 0, number = 0;
+    if (!parse_selector(selector, &thread, &number)) {
+        return opd_fail(OPD_E_INVALID, "--call: '%s' is neither NUMBER nor THREAD:NUMBER", selector);
+    }
+    uint64_t found = UINT64_MAX;
+    uint32_t first_thread = 0;
+    for (uint64_t i = 0; i < opd_bundle_call_count(bundle); i++) {
+        opd_call call;
+        opd_status status = opd_bundle_call(&call, bundle, i);
+        if (status != OPD_OK) {
+            return status;
+        }
+        if (call.number != number || (thread != 0 && call.thread != thread)) {
+            continue;
+        }
+        if (found != UINT64_MAX && call.thread != first_thread) {
+            return opd_fail(OPD_E_INVALID,
+                            "--call: several threads have a call %" PRIu64 "; give THREAD:NUMBER, such as %u:%" PRIu64,
+                            number, first_thread, number);
+        }
+        found = i;
+        first_thread = call.thread;
+    }
+    if (found == UINT64_MAX) {
+        return opd_fail(OPD_E_NOTFOUND, "%s: no call %s in it (ops-debug show lists them)", opd_bundle_path(bundle),
+                        selector);
+    }
+    return opd_subject_at(out, bundle, found);
+}
+
+bool opd_source_has_failure(const opd_bundle *bundle)
+{
+    for (uint32_t i = 0; i < opd_bundle_failure_count(bundle); i++) {
+        const opd_failure *failure = opd_bundle_failure(bundle, i);
+        if (opd_failure_is_real(failure) && failure->call_number != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool opd_source_is_replayable(const opd_bundle *bundle, const opd_call *call)
+{
+    if (call->op == NULL) {
+        return false;
+    }
+    for (int i = 0; i < call->operand_count; i++) {
+        const opd_operand *operand = &call->operands[i];
+        bool is_needed = (operand->role & OPD_ROLE_IN) != 0 && (operand->flags & OPD_OPERAND_MUST_NOT_READ) == 0;
+        if (is_needed && opd_tensor_existing(&operand->view) > 0 && !opd_bundle_has_tensor(bundle, &operand->before)) {
+            return false;
+        }
+    }
+    return true;
+}

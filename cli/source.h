@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a command's input comes from: the bundles of a path, and the call of a bundle that a command is about.
+ */
+#ifndef OPD_CLI_SOURCE_H
+#define OPD_CLI_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <opsdebug/bundle.h>
+
+#include "command.h"
+
+/* Paths of bundles, sorted by name. */
+typedef struct opd_paths {
+    char **items;
+    size_t count;
+} opd_paths;
+
+/*
+ * Adds path itself, or of a directory every bundle in it, complete or torn.
+ * errors    E_NOTFOUND the path, or a directory without any bundle; E_IO.
+ */
+opd_status opd_paths_add(opd_paths *paths, const char *path);
+void opd_paths_done(opd_paths *paths);
+bool opd_path_is_directory(const char *path);
+
+/* Opens a bundle and says on standard error when it is torn or damaged, unless quiet. The error text names the path. */
+opd_status opd_source_open(opd_bundle **out, const char *path, const opd_shared *shared);
+
+/* The call a command is about, and its failure. */
+typedef struct opd_subject {
+    uint64_t position; /* in the bundle */
+    opd_call call;
+    bool has_failure;    /* a real one, not a window that was asked for */
+    opd_failure failure; /* outcome OPD_OUTCOME_OK when there is none */
+} opd_subject;
+
+/*
+ * Finds a call. selector: "NUMBER" or "THREAD:NUMBER" as `show` prints them; NULL = the first failing call, else the only call.
+ * errors    E_NOTFOUND, E_INVALID (ambiguous, malformed); the text says what to give.
+ */
+opd_status opd_subject_find(opd_subject *out, const opd_bundle *bundle, const char *selector);
+/* The subject at a position. */
+opd_status opd_subject_at(opd_subject *out, const opd_bundle *bundle, uint64_t position);
+/* Has the bundle a real failure with a call? */
+bool opd_source_has_failure(const opd_bundle *bundle);
+/* Can the call be replayed: its operator is known and no operand that must be read lacks data? */
+bool opd_source_is_replayable(const opd_bundle *bundle, const opd_call *call);
+
+#endif

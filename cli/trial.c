@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loading a call's case, running it, and what the outcome means to the person who asked.
+ */
+#include "trial.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "words.h"
+
+/* Operands of one case; a replay that needs more is refused rather than letting the machine swap. */
+#define CASE_LIMIT ((uint64_t)8 << 30)
+
+error_t opd_trial_parse(int key, const char *arg, const struct argp_state *state, opd_trial_options *options)
+{
+    switch (key) {
+    case OPD_KEY_CALL:
+        options->call = arg;
+        return 0;
+    case OPD_KEY_LIBRARY:
+        options->replay.library = arg;
+        return 0;
+    case OPD_KEY_CORE:
+        options->replay.core = arg;
+        return 0;
+    case OPD_KEY_THREADS:
+        options->replay.threads = (int32_t)opd_parse_count(state, "--threads", arg, 1, 1024);
+        return 0;
+    case OPD_KEY_GUARD:
+        options->replay.guard = OPD_GUARD_BOTH;
+        return 0;
+    case OPD_KEY_TIMEOUT:
+        options->replay.timeout_ms = (uint32_t)opd_parse_count(state, "--timeout", arg, 1, 86400) * 1000;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+opd_status opd_trial_load(opd_case *out, const opd_bundle *bundle, const opd_subject *subject)
+{
+    const opd_call *call = &subject->call;
+    opd_status status = OPD_OK;
+    if (call->op == NULL) {
+        status = opd_fail(OPD_E_UNSUPPORTED,
+                          "operator '%s' of domain '%s' is unknown to this build, so it cannot be run; show works",
+                          call->name, call->domain);
+    } else {
+        status = opd_case_load(out, bundle, call, CASE_LIMIT);
+    }
+    if (status != OPD_OK) {
+        return opd_fail_in(status, "%s: call %" PRIu64 " of thread %u", opd_bundle_path(bundle), call->number,
+                           call->thread);
+    }
+    return OPD_OK;
+}
+
+opd_answer opd_trial_answer(const opd_replay_result *result)
+{
+    static const opd_answer came_back[] = {
+        [OPD_SAME_UNKNOWN] = { "failure reproduced", OPD_EXIT_FOUND },
+        [OPD_SAME_BITWISE] = { "failure reproduced, bitwise", OPD_EXIT_FOUND },
+        [OPD_SAME_BOUND] = { "failure reproduced, the rest within the rounding bound", OPD_EXIT_FOUND },
+        [OPD_SAME_DIFFERENT] = { "failure reproduced, with other values beside it", OPD_EXIT_FOUND },
+    };
+    static const opd_answer no_failure[] = {
+        [OPD_SAME_UNKNOWN] = { "nothing wrong found", OPD_EXIT_OK },
+        [OPD_SAME_BITWISE] = { "same result, bitwise", OPD_EXIT_OK },
+        [OPD_SAME_BOUND] = { "same result within the rounding bound: rounding only, no fault", OPD_EXIT_OK },
+        [OPD_SAME_DIFFERENT] = { "different result", OPD_EXIT_FOUND },
+    };
+    bool is_expected = opd_failure_is_real(&result->expected);
+    opd_outcome outcome = result->observed.outcome;
+    if (result->came_back && is_expected) {
+        return came_back[result->same];
+    }
+    if (outcome == OPD_OUTCOME_HARNESS || outcome == OPD_OUTCOME_UNSUPPORTED) {
+        return (opd_answer){ "no verdict: it could not be run here", OPD_EXIT_TROUBLE };
+    }
+    if (opd_failure_is_real(&result->observed)) {
+        return (opd_answer){ is_expected ? "another failure than the recorded one" : "failure found", OPD_EXIT_FOUND };
+    }
+    if (is_expected) {
+        return (opd_answer){ "failure did not come back", OPD_EXIT_OK };
+    }
+    return no_failure[result->same];
+}
+
+void opd_trial_describe_provider(char *text, size_t size, const opd_replay_result *result)
+{
+    char core[48] = "";
+    if (result->core[0] != '\0') {
+        snprintf(core, sizeof core, ", core %s", result->core);
+    }
+    char threads[32] = "";
+    if (result->threads > 0) {
+        snprintf(threads, sizeof threads, ", %d thread%s", result->threads, result->threads == 1 ? "" : "s");
+    }
+    snprintf(text, size, "%s%s%s", result->library, core, threads);
+}
+
+opd_status opd_trial_provoke(opd_replay_result *result, opd_failure *expected, opd_replay_options *options,
+                             const opd_bundle *bundle, const opd_case *item, const opd_subject *subject)
+{
+    const opd_failure *recorded = subject->has_failure ? &subject->failure : NULL;
+    bool may_guard = options->guard == OPD_GUARD_NONE;
+    for (;;) {
+        opd_status status = opd_replay(result, bundle, item, recorded, options);
+        if (status != OPD_OK) {
+            return status;
+        }
+        bool fails = opd_failure_is_real(&result->observed) && result->observed.outcome != OPD_OUTCOME_HARNESS &&
+                     result->observed.outcome != OPD_OUTCOME_UNSUPPORTED;
+        if (recorded != NULL && result->came_back) {
+            *expected = *recorded;
+            return OPD_OK;
+        }
+        if (recorded == NULL && fails) {
+            *expected = result->observed;
+            return OPD_OK;
+        }
+        if (!may_guard) {
+            char seen[256];
+            opd_words_failure(seen, sizeof seen, &result->observed);
+            return opd_fail(OPD_E_NOFAILURE,
+                            "%s: the failure does not come back here, plainly or under guard pages (seen: %s)",
+                            opd_bundle_path(bundle), seen);
+        }
+        opd_replay_result_done(result);
+        options->guard = OPD_GUARD_BOTH;
+        may_guard = false;
+    }
+}
+
+void opd_trial_print_options(FILE *to, const opd_trial_options *options)
+{
+    if (options->call != NULL) {
+        fprintf(to, " --call %s", options->call);
+    }
+    if (options->replay.library != NULL) {
+        char word[1024];
+        opd_words_shell(word, sizeof word, options->replay.library);
+        fprintf(to, " --library %s", word);
+    }
+    if (options->replay.core != NULL) {
+        fprintf(to, " --core %s", options->replay.core);
+    }
+    if (options->replay.threads > 0) {
+        fprintf(to, " --threads %d", options->replay.threads);
+    }
+    if (options->replay.guard != OPD_GUARD_NONE) {
+        fprintf(to, " --guard");
+    }
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Trials: the options, loading and wording that every command which runs a call shares (replay, reduce, diagnose).
+ */
+#ifndef OPD_CLI_TRIAL_H
+#define OPD_CLI_TRIAL_H
+
+#include <argp.h>
+#include <stdio.h>
+
+#include <opsdebug/replay.h>
+
+#include "source.h"
+
+enum {
+    OPD_KEY_CALL = 0x2000,
+    OPD_KEY_LIBRARY,
+    OPD_KEY_CORE,
+    OPD_KEY_THREADS,
+    OPD_KEY_GUARD,
+    OPD_KEY_TIMEOUT,
+};
+
+/* Rows of a command's option table. */
+#define OPD_TRIAL_OPTIONS                                                                                       \
+    { "call", OPD_KEY_CALL, "N", 0, "The call: NUMBER or THREAD:NUMBER of show; default: the failing one", 0 }, \
+        { "library",                                                                                            \
+          OPD_KEY_LIBRARY,                                                                                      \
+          "L",                                                                                                  \
+          0,                                                                                                    \
+          "Run it on: a path, openblas, blis, netlib or naive; default: as recorded",                           \
+          0 },                                                                                                  \
+        { "core", OPD_KEY_CORE, "NAME", 0, "OpenBLAS core (OPENBLAS_CORETYPE), such as Haswell", 0 },           \
+        { "threads", OPD_KEY_THREADS, "N", 0, "Threads of the library; default: as recorded", 0 },              \
+        { "guard", OPD_KEY_GUARD, NULL, 0, "End and start each operand at an inaccessible page", 0 },           \
+    {                                                                                                           \
+        "timeout", OPD_KEY_TIMEOUT, "SECONDS", 0, "Time limit of one run, default 60", 0                        \
+    }
+
+typedef struct opd_trial_options {
+    const char *call;
+    opd_replay_options replay;
+} opd_trial_options;
+#define OPD_TRIAL_OPTIONS_INIT            \
+    {                                     \
+        .replay = OPD_REPLAY_OPTIONS_INIT \
+    }
+
+/* ARGP_ERR_UNKNOWN when the key is none of ours. */
+error_t opd_trial_parse(int key, const char *arg, const struct argp_state *state, opd_trial_options *options);
+
+/* The case of a subject. The error text names bundle and call. */
+opd_status opd_trial_load(opd_case *out, const opd_bundle *bundle, const opd_subject *subject);
+
+/* What a replay says, in one line, and the exit status it means. */
+typedef struct opd_answer {
+    const char *text;
+    int exit_status;
+} opd_answer;
+opd_answer opd_trial_answer(const opd_replay_result *result);
+
+/* "openblas 0.3.21 at PATH, core HASWELL, 2 threads" */
+void opd_trial_describe_provider(char *text, size_t size, const opd_replay_result *result);
+
+/*
+ * Runs a case the way that shows its failure: as options say; if nothing goes wrong and no guard was asked for, under guard pages.
+ * options->guard becomes what was needed. *expected is the recorded failure, or else the one observed.
+ * errors    E_NOFAILURE none of the ways fails; result is filled then too.
+ */
+opd_status opd_trial_provoke(opd_replay_result *result, opd_failure *expected, opd_replay_options *options,
+                             const opd_bundle *bundle, const opd_case *item, const opd_subject *subject);
+
+/* Appends the options that repeat this trial: " --guard --core Haswell". */
+void opd_trial_print_options(FILE *to, const opd_trial_options *options);
+
+#endif

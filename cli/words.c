@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Wording of failures, operands and quantities; tables of phrases, one per pinned number.
+ */
+#include "words.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Appends to text, always terminated. */
+static void add(char *text, size_t size, const char *format, ...) OPD_PRINTF(3, 4);
+static void add(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
+}
+
+/* With a place, " in PLACE" follows. */
+static const char *const phrases[] = {
+    [OPD_OUTCOME_OK] = "nothing wrong",
+    [OPD_OUTCOME_NAN_BORN] = "NaN born",
+    [OPD_OUTCOME_INF_BORN] = "Inf born",
+    [OPD_OUTCOME_CRASH] = "crash",
+    [OPD_OUTCOME_HANG] = "no return within the time limit",
+    [OPD_OUTCOME_BAD_ARGS] = "illegal arguments",
+    [OPD_OUTCOME_MISMATCH] = "wrong value",
+    [OPD_OUTCOME_OOB_READ] = "read out of bounds",
+    [OPD_OUTCOME_OOB_WRITE] = "write out of bounds",
+    [OPD_OUTCOME_UNREAD_OPERAND] = "operand read that must not be",
+    [OPD_OUTCOME_UNSUPPORTED] = "this machine or library cannot run it",
+    [OPD_OUTCOME_HARNESS] = "no verdict",
+    [OPD_OUTCOME_REQUESTED] = "asked for",
+    [OPD_OUTCOME_INPUT_MUTATED] = "input changed",
+};
+
+bool opd_failure_is_real(const opd_failure *failure)
+{
+    return failure->outcome != OPD_OUTCOME_OK && failure->outcome != OPD_OUTCOME_REQUESTED;
+}
+
+void opd_words_place(char *text, size_t size, const char *operand, const int64_t *index, int rank)
+{
+    text[0] = '\0';
+    add(text, size, "%s", operand);
+    if (operand[0] == '\0' || rank <= 0) {
+        return;
+    }
+    for (int i = 0; i < rank && i < OPD_MAX_RANK; i++) {
+        add(text, size, "%s%" PRId64, i == 0 ? "[" : ", ", index[i]);
+    }
+    add(text, size, "]");
+}
+
+void opd_words_failure(char *text, size_t size, const opd_failure *failure)
+{
+    char place[128];
+    size_t kind = (size_t)failure->outcome;
+    text[0] = '\0';
+    add(text, size, "%s",
+        kind < OPD_COUNT(phrases) && phrases[kind] != NULL ? phrases[kind] : "failure of an unknown kind");
+    opd_words_place(place, sizeof place, failure->operand, failure->index, failure->index_rank);
+    if (failure->signal != 0) {
+        const char *name = sigabbrev_np(failure->signal);
+        add(text, size, " by SIG%s", name != NULL ? name : "?");
+    }
+    if (place[0] != '\0' && opd_failure_is_real(failure)) {
+        add(text, size, " %s %s", failure->outcome == OPD_OUTCOME_INPUT_MUTATED ? ":" : "in", place);
+    }
+    if (failure->outcome == OPD_OUTCOME_OOB_READ || failure->outcome == OPD_OUTCOME_OOB_WRITE) {
+        bool is_after = failure->distance >= 0;
+        add(text, size, ", %" PRId64 " bytes %s", is_after ? failure->distance : -failure->distance,
+            is_after ? "past its end" : "before its start");
+    }
+    if (failure->bad_count > 1) {
+        add(text, size, ", %" PRIu64 " bad elements", failure->bad_count);
+    }
+    if (failure->pc_symbol[0] != '\0') {
+        add(text, size, ", at %s", failure->pc_symbol);
+    }
+}
+
+void opd_words_health(char *text, size_t size, const opd_health *health)
+{
+    const struct {
+        uint64_t count;
+        const char *name;
+    } classes[] = {
+        { health->nan, "NaN" },
+        { health->pos_inf, "+Inf" },
+        { health->neg_inf, "-Inf" },
+        { health->subnormal, "subnormal" },
+    };
+    text[0] = '\0';
+    for (size_t i = 0; i < OPD_COUNT(classes); i++) {
+        if (classes[i].count != 0) {
+            add(text, size, "%" PRIu64 " %s, ", classes[i].count, classes[i].name);
+        }
+    }
+    if (health->min <= health->max) {
+        add(text, size, "%g .. %g, mean %g", health->min, health->max, health->mean);
+    } else {
+        add(text, size, "%s", health->count == 0 ? "empty" : "nothing finite");
+    }
+}
+
+void opd_words_time(char *text, size_t size, uint64_t ns)
+{
+    static const struct {
+        double unit;
+        const char *name;
+    } units[] = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "us" }, { 1, "ns" } };
+    size_t i = 0;
+    while (i + 1 < OPD_COUNT(units) && (double)ns < units[i].unit) {
+        i++;
+    }
+    snprintf(text, size, "%.3g %s", (double)ns / units[i].unit, units[i].name);
+}
+
+void opd_words_bytes(char *text, size_t size, uint64_t bytes)
+{
+    static const char *const names[] = { "B", "KB", "MB", "GB", "TB", "PB", "EB" };
+    double value = (double)bytes;
+    size_t i = 0;
+    while (value >= 1000 && i + 1 < OPD_COUNT(names)) {
+        value /= 1000;
+        i++;
+    }
+    snprintf(text, size, "%.*f %s", i == 0 || value >= 100 ? 0 : 1, value, names[i]);
+}
+
+typedef struct flag_word {
+    uint32_t flag;
+    const char *text;
+} flag_word;
+
+static void add_flags(char *text, size_t size, uint32_t flags, const flag_word *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if ((flags & words[i].flag) != 0) {
+            add(text, size, "%s%s", text[0] == '\0' ? "" : ", ", words[i].text);
+        }
+    }
+}
+
+void opd_words_flags(char *text, size_t size, const opd_call *call)
+{
+    static const flag_word words[] = {
+        { OPD_CALL_IN_FLIGHT, "in flight" },
+        { OPD_CALL_BAD_ARGS, "illegal argument" },
+        { OPD_CALL_NESTED, "nested" },
+        { OPD_CALL_FROM_LIBRARY, "from a library" },
+        { OPD_CALL_AMBIGUOUS, "first of several providers" },
+        { OPD_CALL_ABI_SUSPECT, "integer width suspect" },
+    };
+    text[0] = '\0';
+    add_flags(text, size, call->flags, words, OPD_COUNT(words));
+    if (call->bad_arg > 0) {
+        add(text, size, " %d", call->bad_arg);
+    }
+    if (call->op == NULL) {
+        add(text, size, "%soperator unknown to this build", text[0] == '\0' ? "" : ", ");
+    }
+}
+
+void opd_words_operand_flags(char *text, size_t size, const opd_operand *operand)
+{
+    static const flag_word words[] = {
+        { OPD_OPERAND_MUST_NOT_READ, "must not be read" },
+        { OPD_OPERAND_UNREADABLE, "unreadable" },
+        { OPD_OPERAND_RETURNED, "returned" },
+        { OPD_OPERAND_NOT_KEPT, "not kept" },
+    };
+    text[0] = '\0';
+    add_flags(text, size, operand->flags, words, OPD_COUNT(words));
+}
+
+void opd_words_shell(char *text, size_t size, const char *argument)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:,=@%";
+    if (argument[0] != '\0' && argument[strspn(argument, plain)] == '\0') {
+        snprintf(text, size, "%s", argument);
+        return;
+    }
+    text[0] = '\0';
+    add(text, size, "'");
+    for (const char *c = argument; *c != '\0'; c++) {
+        if (*c == '\'') {
+            add(text, size, "'\\''");
+        } else {
+            add(text, size, "%c", *c);
+        }
+    }
+    add(text, size, "'");
+}
