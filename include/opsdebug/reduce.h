@@ -45,8 +45,13 @@ typedef struct opd_reduce_options {
 } opd_reduce_options;
 
 typedef struct opd_reduce_report {
-    uint64_t runs, cached, accepted, invalid, unresolved, others;
+    uint64_t runs;          /* judge calls, explanation included */
+    uint64_t verifications; /* accept calls */
+    uint64_t cached;        /* answers that needed no run */
+    uint64_t accepted, invalid, unresolved, others;
     uint64_t elements_before, elements_after; /* of all operands */
+    bool is_flaky;          /* the failure comes back in some runs only */
+    double rate, rate_low;  /* share of runs of the final form that failed, and its lower Wilson bound (95 %) */
     bool is_complete;       /* every pass reached its fixpoint within the budget */
     opd_failure failure;    /* of the final form */
     char explain[2048];     /* lines: "fails: m % 4 == 2; passes at m = 5, 7" */
