@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding and loading the provider. RTLD_LOCAL and symbols by handle: the worker links no BLAS, so nothing can stand in for
+ * the library that was asked for.
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "provider.h"
+
+/* Names a user may give, and where distributions keep the library below the loader's directories. The first that exists is taken. */
+static const struct {
+    const char *name;
+    const char *file;
+} known[] = {
+    { "openblas", "openblas-pthread/libopenblas.so.0" },
+    { "openblas", "openblas-openmp/libopenblas.so.0" },
+    { "openblas", "openblas-serial/libopenblas.so.0" },
+    { "openblas", "libopenblas.so.0" },
+    { "openblas", "libopenblas.so" },
+    { "blis", "blis-pthread/libblis.so.4" },
+    { "blis", "blis-openmp/libblis.so.4" },
+    { "blis", "blis-serial/libblis.so.4" },
+    { "blis", "libblis.so.4" },
+    { "blis", "libblis.so" },
+    { "netlib", "blas/libblas.so.3" },
+    { "netlib", "libblas.so.3" },
+};
+
+static const char *const directories[] = { "", "/usr/lib64", "/usr/lib", "/usr/local/lib" }; /* "" = where libc is */
+
+static bool directory_of_libc(char *text, size_t size)
+{
+    Dl_info info;
+    char real[PATH_MAX];
+    void *address = NULL;
+    void *(*function)(size_t) = malloc;
+    memcpy(&address, &function, sizeof address);
+    if (dladdr(address, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, real) == NULL) {
+        return false;
+    }
+    char *slash = strrchr(real, '/');
+    return slash != NULL && snprintf(text, size, "%.*s", (int)(slash - real), real) < (int)size;
+}
+
+static bool is_known_name(const char *name)
+{
+    for (size_t i = 0; i < OPD_COUNT(known); i++) {
+        if (strcmp(known[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_known(char *path, size_t size, const char *name)
+{
+    char base[PATH_MAX];
+    for (size_t i = 0; i < OPD_COUNT(known); i++) {
+        for (size_t k = 0; k < OPD_COUNT(directories) && strcmp(known[i].name, name) == 0; k++) {
+            snprintf(base, sizeof base, "%s", directories[k]);
+            if (base[0] == '\0' && !directory_of_libc(base, sizeof base)) {
+                continue;
+            }
+            struct stat info;
+            if (snprintf(path, size, "%s/%s", base, known[i].file) < (int)size && stat(path, &info) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/*
+ * May a path that only a bundle names be loaded? Loading runs code, so only what the administrator installed: a file that, with all its
+ * directories, belongs to root and that nobody else may write.
+ */
+static bool is_installed(const char *path)
+{
+    char real[PATH_MAX];
+    if (realpath(path, real) == NULL) {
+        return false;
+    }
+    for (;;) {
+        struct stat info;
+        if (stat(real[0] != '\0' ? real : "/", &info) != 0 || info.st_uid != 0 ||
+            (info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+            return false;
+        }
+        char *slash = strrchr(real, '/');
+        if (slash == NULL || real[0] == '\0') {
+            return true;
+        }
+        *slash = '\0';
+    }
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* What dlopen is to be given for the wish. */
+static opd_status choose_file(char *path, size_t size, const opd_job *job)
+{
+    const char *wish = job->library;
+    if (is_known_name(wish)) {
+        return find_known(path, size, wish) ? OPD_OK : opd_fail(OPD_E_NOTFOUND, "no %s library is installed", wish);
+    }
+    if (!job->is_trusted_path && strchr(wish, '/') != NULL) {
+        struct stat info;
+        if (stat(wish, &info) != 0) {
+            /* Recorded elsewhere: the same name from the loader's own directories is the nearest thing. */
+            snprintf(path, size, "%s", base_name(wish));
+            return OPD_OK;
+        }
+        if (!is_installed(wish)) {
+            return opd_fail(OPD_E_NOTFOUND,
+                            "the recorded library %s is not installed by the system: name it with --library "
+                            "to load it all the same",
+                            wish);
+        }
+    }
+    snprintf(path, size, "%s", wish);
+    return OPD_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- the routine */
+
+static void *find_symbol(void *handle, char *text, size_t size, const opd_routine *routine,
+                         const opd_name_pattern *pattern)
+{
+    return opd_routine_symbol(text, size, routine, pattern) ? dlsym(handle, text) : NULL;
+}
+
+/* The first exported name of a form; recorded: the exact name called first. int_bytes 0 = any. */
+static void *find_form(opd_provider *out, const opd_routine *routine, bool is_cblas, int int_bytes,
+                       const char *recorded)
+{
+    for (int i = 0; i < opd_name_pattern_count(); i++) {
+        const opd_name_pattern *pattern = opd_name_pattern_at(i);
+        char text[64];
+        if (pattern->is_cblas != is_cblas || (int_bytes != 0 && pattern->int_bytes != int_bytes)) {
+            continue;
+        }
+        void *address = find_symbol(out->handle, text, sizeof text, routine, pattern);
+        if (address != NULL && (recorded == NULL || strcmp(recorded, text) == 0)) {
+            snprintf(out->symbol, sizeof out->symbol, "%s", text);
+            out->is_cblas = pattern->is_cblas;
+            out->int_bytes = pattern->int_bytes;
+            return address;
+        }
+    }
+    return NULL;
+}
+
+static opd_status check_narrow(const opd_call *call)
+{
+    const opd_value *lists[] = { call->symbols, call->attrs };
+    const int counts[] = { call->symbol_count, call->attr_count };
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < counts[k]; i++) {
+            const opd_value *value = &lists[k][i];
+            if (value->kind == OPD_VALUE_INT && (value->i > INT32_MAX || value->i < INT32_MIN)) {
+                return opd_fail(OPD_E_UNSUPPORTED, "%s = %lld does not fit the 32-bit integers of this library",
+                                value->name, (long long)value->i);
+            }
+        }
+    }
+    return OPD_OK;
+}
+
+static opd_status resolve(opd_provider *out, const opd_job *job, const opd_routine *routine)
+{
+    const opd_call *call = &job->call;
+    bool is_cblas = (call->flags & OPD_CALL_CBLAS) != 0;
+    int int_bytes = (call->flags & OPD_CALL_ILP64) != 0 ? 8 : 4;
+    void *address = NULL;
+    if (call->symbol[0] != '\0') {
+        address = find_form(out, routine, is_cblas, 0, call->symbol);
+    }
+    if (address == NULL) {
+        address = find_form(out, routine, is_cblas, int_bytes, NULL);
+    }
+    if (address == NULL) {
+        address = find_form(out, routine, is_cblas, 0, NULL);
+    }
+    if (address == NULL) {
+        bool has_other = find_form(out, routine, !is_cblas, 0, NULL) != NULL;
+        return opd_fail(OPD_E_NOTFOUND, "%s has no %s form of %s%s%s%s", base_name(job->library),
+                        is_cblas ? "CBLAS" : "Fortran", routine->name, has_other ? " (it has " : "",
+                        has_other ? out->symbol : "", has_other ? ")" : "");
+    }
+    memcpy(&out->function, &address, sizeof out->function);
+    return out->int_bytes == 4 ? check_narrow(call) : OPD_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- its identity */
+
+typedef struct identity {
+    uint64_t address;
+    char *build_id; /* 41 bytes */
+} identity;
+
+static void read_build_id(char *text, const uint8_t *note, size_t size)
+{
+    while (size >= sizeof(ElfW(Nhdr))) {
+        ElfW(Nhdr) head;
+        memcpy(&head, note, sizeof head);
+        size_t name = (head.n_namesz + 3U) & ~3U;
+        size_t body = (head.n_descsz + 3U) & ~3U;
+        if (size - sizeof head < name || size - sizeof head - name < body) {
+            return;
+        }
+        const uint8_t *id = note + sizeof head + name;
+        if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 && memcmp(note + sizeof head, "GNU", 4) == 0) {
+            for (size_t i = 0; i < head.n_descsz && i < 20; i++) {
+                snprintf(text + 2 * i, 3, "%02x", id[i]);
+            }
+            return;
+        }
+        note += sizeof head + name + body;
+        size -= sizeof head + name + body;
+    }
+}
+
+static int visit_object(struct dl_phdr_info *info, size_t size, void *context)
+{
+    identity *wanted = context;
+    bool is_inside = false;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *head = &info->dlpi_phdr[i];
+        uint64_t low = info->dlpi_addr + head->p_vaddr;
+        is_inside |= head->p_type == PT_LOAD && wanted->address >= low && wanted->address < low + head->p_memsz;
+    }
+    for (int i = 0; is_inside && i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *head = &info->dlpi_phdr[i];
+        if (head->p_type == PT_NOTE && wanted->build_id[0] == '\0') {
+            read_build_id(wanted->build_id, (const uint8_t *)(info->dlpi_addr + head->p_vaddr), head->p_memsz);
+        }
+    }
+    return is_inside ? 1 : 0;
+}
+
+/* The first of the names that the library or what it needs exports. */
+static void *find_any(void *handle, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *address = dlsym(handle, names[i]);
+        if (address != NULL) {
+            return address;
+        }
+    }
+    return NULL;
+}
+
+static void identify(const opd_provider *provider, opd_replay_result *result)
+{
+    static const char *const core_names[] = { "openblas_get_corename", "openblas_get_corename64_",
+                                              "scipy_openblas_get_corename64_", "scipy_openblas_get_corename" };
+    static const char *const thread_names[] = { "openblas_get_num_threads", "openblas_get_num_threads64_",
+                                                "scipy_openblas_get_num_threads64_", "scipy_openblas_get_num_threads" };
+    char *(*core)(void) = NULL;
+    int (*threads)(void) = NULL;
+    long (*threads_long)(void) = NULL; /* BLIS: dim_t */
+    Dl_info info;
+    void *address = NULL;
+    memcpy(&address, &provider->function, sizeof address);
+    identity wanted = { .address = (uint64_t)(uintptr_t)address, .build_id = result->build_id };
+    if (dladdr(address, &info) != 0 && info.dli_fname != NULL) {
+        char real[PATH_MAX];
+        const char *path = realpath(info.dli_fname, real) != NULL ? real : info.dli_fname;
+        snprintf(result->library, sizeof result->library, "%.*s", (int)sizeof result->library - 1, path);
+    }
+    dl_iterate_phdr(visit_object, &wanted);
+    void *found = find_any(provider->handle, core_names, OPD_COUNT(core_names));
+    if (found != NULL) {
+        memcpy(&core, &found, sizeof core);
+        const char *name = core();
+        snprintf(result->core, sizeof result->core, "%s", name != NULL ? name : "");
+    }
+    found = find_any(provider->handle, thread_names, OPD_COUNT(thread_names));
+    if (found != NULL) {
+        memcpy(&threads, &found, sizeof threads);
+        result->threads = threads();
+    } else if ((found = dlsym(provider->handle, "bli_thread_get_num_threads")) != NULL) {
+        memcpy(&threads_long, &found, sizeof threads_long);
+        long count = threads_long();
+        result->threads = count > 0 && count < INT_MAX ? (int32_t)count : 1; /* -1: not set, serial */
+    }
+}
+
+opd_status opd_provider_open(opd_provider *out, opd_job *job, const opd_routine *routine)
+{
+    opd_provider provider = { .int_bytes = 4 };
+    char path[PATH_MAX];
+    if (strcmp(job->library, "naive") == 0) {
+        out->is_naive = true;
+        snprintf(job->result.library, sizeof job->result.library, "naive");
+        job->result.threads = 1;
+        return OPD_OK;
+    }
+    opd_status status = choose_file(path, sizeof path, job);
+    if (status != OPD_OK) {
+        return status;
+    }
+    provider.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (provider.handle == NULL) {
+        return opd_fail(OPD_E_NOTFOUND, "cannot load the library: %s", dlerror());
+    }
+    status = resolve(&provider, job, routine);
+    if (status != OPD_OK) {
+        return status;
+    }
+    identify(&provider, &job->result);
+    *out = provider;
+    return OPD_OK;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The library under test inside the worker: found, loaded, its routine resolved, its identity read. */
+#ifndef OPD_REPLAYER_PROVIDER_H
+#define OPD_REPLAYER_PROVIDER_H
+
+#include "job.h"
+
+typedef struct opd_provider {
+    void *handle; /* never closed: libraries with thread pools do not survive it */
+    void (*function)(void);
+    char symbol[64];
+    bool is_naive; /* our own serial variant instead of a library */
+    bool is_cblas;
+    uint8_t int_bytes;
+} opd_provider;
+
+/*
+ * Loads job->library and finds the routine of job->call in the form it was recorded in; fills result.library, build_id, core,
+ * threads of the job.
+ * errors    E_NOTFOUND no such library, or it lacks the routine in this form (the text says which forms it has);
+ *           E_UNSUPPORTED arguments do not fit the library's integers.
+ */
+opd_status opd_provider_open(opd_provider *out, opd_job *job, const opd_routine *routine);
+
+#endif

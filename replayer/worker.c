@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * opd-worker: runs one job. Links no BLAS; the provider comes in by dlopen under the environment that was set before exec. Everything
+ * is ready, and the stage ARMED written, before the routine is entered, so that whatever happens then is the routine's doing.
+ *
+ * load provider -> for each guard pass: build memory -> for each run: call, look at outputs, restore -> done.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "judge.h"
+#include "provider.h"
+#include "trap.h"
+
+typedef struct worker {
+    opd_job *job;
+    opd_call call; /* with addresses of this process */
+    opd_provider provider;
+    opd_arena arena;
+    opd_judge judge;
+    int numbers[OPD_MAX_OPERANDS]; /* operands that are outputs */
+    int count;
+    void *packed[OPD_MAX_OPERANDS];      /* outputs of the run being looked at */
+    opd_operand first[OPD_MAX_OPERANDS]; /* digests of the first run */
+    uint64_t *times;
+    uint32_t time_count;
+} worker;
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static void set_stage(opd_job *job, opd_stage stage)
+{
+    atomic_store(&job->stage, (uint32_t)stage);
+}
+
+static uint32_t swap_mxcsr(uint32_t value)
+{
+#if defined(__x86_64__)
+    uint32_t old = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(value);
+    return old;
+#else
+    return value;
+#endif
+}
+
+/* Our own variant, for comparison: all outputs first, then stored, so that in-out operands are read as they were. */
+static opd_status run_naive(worker *self)
+{
+    void *values[OPD_MAX_OPERANDS] = { NULL };
+    opd_status status = OPD_OK;
+    for (int i = 0; i < self->count && status == OPD_OK; i++) {
+        const opd_tensor *view = &self->call.operands[self->numbers[i]].view;
+        status = opd_alloc_array(&values[i], (size_t)opd_tensor_count(view), 2 * sizeof(long double));
+        if (status == OPD_OK) {
+            status = opd_naive_run(values[i], &self->call, self->numbers[i]);
+        }
+    }
+    for (int i = 0; i < self->count && status == OPD_OK; i++) {
+        const opd_tensor *view = &self->call.operands[self->numbers[i]].view;
+        const long double *value = values[i];
+        int parts = opd_dtype_is_complex(view->dtype) ? 2 : 1;
+        for (int64_t flat = 0; flat < opd_tensor_count(view); flat++) {
+            int64_t index[OPD_MAX_RANK];
+            opd_tensor_unflatten(view, flat, index);
+            if (opd_tensor_exists(view, index)) {
+                opd_element_store(view->dtype, (uint8_t *)view->data + opd_tensor_offset(view, index),
+                                  (double)value[flat * parts], parts == 2 ? (double)value[flat * 2 + 1] : 0);
+            }
+        }
+    }
+    for (int i = 0; i < self->count; i++) {
+        opd_free(values[i]);
+    }
+    return status;
+}
+
+static opd_status call_routine(worker *self)
+{
+    opd_job *job = self->job;
+    opd_status status = OPD_OK;
+    uint64_t begin = now_ns();
+    atomic_store(&job->armed_ns, begin);
+    set_stage(job, OPD_STAGE_ARMED);
+    opd_trap_clock(job->timeout_ms);
+    uint32_t mode = swap_mxcsr(job->mxcsr);
+    if (self->provider.is_naive) {
+        status = run_naive(self);
+    } else {
+        status = opd_routine_call(self->provider.function, &self->call);
+    }
+    swap_mxcsr(mode);
+    opd_trap_clock(0);
+    set_stage(job, OPD_STAGE_RETURNED);
+    self->times[self->time_count++] = now_ns() - begin;
+    return status;
+}
+
+/* Packs, digests and scans the outputs into result.outputs (first run of the last pass) or into now. */
+static opd_status look(worker *self, opd_operand *now)
+{
+    for (int i = 0; i < self->count; i++) {
+        const opd_operand *operand = &self->call.operands[self->numbers[i]];
+        now[i] = *operand;
+        now[i].view.data = NULL;
+        now[i].view.storage = NULL;
+        now[i].view.storage_bytes = 0;
+        if (self->packed[i] == NULL) {
+            opd_status status = opd_alloc(&self->packed[i], (size_t)opd_tensor_packed_bytes(&operand->view));
+            if (status != OPD_OK) {
+                return status;
+            }
+        }
+        opd_tensor_scan(&operand->view, self->packed[i], &now[i].after, &now[i].health_after);
+        now[i].flags |= OPD_OPERAND_HAS_HEALTH;
+    }
+    return OPD_OK;
+}
+
+static void put_back(worker *self)
+{
+    for (int i = 0; i < self->count; i++) {
+        opd_tensor_unpack(&self->call.operands[self->numbers[i]].view, self->packed[i]);
+    }
+}
+
+/* The span of each output as it is now, for the parent. */
+static void keep_outputs(worker *self)
+{
+    for (int i = 0; i < self->count; i++) {
+        const opd_job_operand *slot = &self->job->operands[self->numbers[i]];
+        opd_tensor view = self->call.operands[self->numbers[i]].view;
+        int64_t low = 0;
+        int64_t high = 0;
+        opd_tensor_span(&view, &low, &high);
+        if (slot->output_bytes > 0 && (uint64_t)(high - low) <= slot->output_bytes) {
+            view.data = opd_job_at(self->job, slot->output) - low;
+            opd_tensor_unpack(&view, self->packed[i]);
+        }
+    }
+}
+
+static void report_stray(opd_failure *failure, const worker *self, const opd_job_stray *stray)
+{
+    const char *name = stray->operand >= 0 ? self->call.operands[stray->operand].name : "?";
+    if (!stray->is_found || failure->outcome != OPD_OUTCOME_OK) {
+        return;
+    }
+    snprintf(failure->operand, sizeof failure->operand, "%s", name);
+    failure->bad_count = stray->bytes;
+    failure->outcome = stray->is_input ? OPD_OUTCOME_INPUT_MUTATED : OPD_OUTCOME_OOB_WRITE;
+    if (stray->is_input) {
+        failure->index_rank = self->call.operands[stray->operand].view.rank;
+        memcpy(failure->index, stray->index, sizeof failure->index);
+        snprintf(failure->reason, sizeof failure->reason, "the input %s changed during the call", name);
+    } else if (stray->is_gap) {
+        failure->distance = stray->distance;
+        snprintf(failure->reason, sizeof failure->reason,
+                 "%llu bytes changed between the elements of %s, first %lld bytes after its start",
+                 (unsigned long long)stray->bytes, name, (long long)stray->distance);
+    } else {
+        failure->distance = stray->distance;
+        snprintf(failure->reason, sizeof failure->reason, "%llu bytes changed outside %s, first %lld bytes %s",
+                 (unsigned long long)stray->bytes, name, (long long)llabs(stray->distance),
+                 stray->distance < 0 ? "before its start" : "past its end");
+    }
+}
+
+/* Reference and gauge rule: the inputs come back for the reference, then the outputs for the comparison. */
+static opd_status judge_numbers(worker *self, opd_numbers *numbers, opd_failure *failure)
+{
+    opd_job_stray unused;
+    if (self->job->skip_reference || self->judge.is_declined || self->job->bad_args[0] != '\0') {
+        return OPD_OK;
+    }
+    if (!self->judge.has_reference) {
+        opd_status status = opd_judge_reference(&self->judge);
+        if (status != OPD_OK || self->judge.is_declined) {
+            return status;
+        }
+    }
+    put_back(self);
+    opd_judge_numbers(numbers, failure, &self->judge);
+    opd_arena_restore(&self->arena, &unused);
+    if (self->judge.is_naive_wanted) {
+        opd_status status = opd_judge_naive(&self->judge);
+        if (status != OPD_OK) {
+            return status;
+        }
+        put_back(self);
+        opd_judge_numbers(numbers, failure, &self->judge);
+        opd_arena_restore(&self->arena, &unused);
+    }
+    return OPD_OK;
+}
+
+/* Everything about one run that came back; is_first: of its pass. */
+static opd_status inspect(worker *self, bool is_first)
+{
+    opd_replay_result *result = &self->job->result;
+    opd_operand now[OPD_MAX_OPERANDS];
+    opd_numbers numbers = { .worst_rank = -1 };
+    opd_failure failure = { .index_rank = -1 };
+    opd_job_stray stray;
+    opd_status status = look(self, now);
+    if (status != OPD_OK) {
+        return status;
+    }
+    bool is_new = is_first;
+    for (int i = 0; i < self->count; i++) {
+        is_new |= !opd_digest_equal(&now[i].after, &self->first[i].after);
+    }
+    opd_judge_born(&failure, &self->judge);
+    opd_arena_restore(&self->arena, &stray);
+    if (stray.is_found && self->job->pass != OPD_GUARD_NONE) { /* guards look for the cause, not for what it led to */
+        failure = (opd_failure){ .index_rank = -1 };
+    }
+    report_stray(&failure, self, &stray);
+    if (is_new) {
+        status = judge_numbers(self, &numbers, &failure);
+    }
+    if (status != OPD_OK) {
+        return status;
+    }
+    if (is_first) {
+        memcpy(self->first, now, sizeof now);
+        self->job->first_failed = false;
+    } else if (is_new) {
+        result->runs_differing++;
+        result->is_repeatable = false;
+    }
+    /* A run with the bits of the first fails as the first did. */
+    bool is_failed =
+        is_new ? failure.outcome != OPD_OUTCOME_OK : self->job->first_failed || failure.outcome != OPD_OUTCOME_OK;
+    self->job->first_failed = is_first ? is_failed : self->job->first_failed;
+    result->runs_failed += is_failed;
+    if (result->observed.outcome == OPD_OUTCOME_OK && failure.outcome != OPD_OUTCOME_OK) {
+        result->observed = failure;
+    }
+    if (is_first && self->job->pass_number == 0) {
+        put_back(self);
+        result->same = opd_judge_same(&self->judge, now, self->numbers, self->count);
+        result->numbers = numbers;
+        memcpy(result->outputs, now, sizeof now);
+        result->output_count = self->count;
+        keep_outputs(self);
+        opd_arena_restore(&self->arena, &stray);
+    }
+    return OPD_OK;
+}
+
+static opd_status run_pass(worker *self, opd_guard pass)
+{
+    opd_job *job = self->job;
+    set_stage(job, OPD_STAGE_PREPARING);
+    job->pass = (int32_t)pass;
+    opd_status status = opd_arena_build(&self->arena, job, &self->call, pass);
+    if (status != OPD_OK) {
+        return status;
+    }
+    opd_judge_begin(&self->judge, job, &self->call);
+    for (uint32_t run = 0; run < job->repeat && status == OPD_OK; run++) {
+        job->run = run;
+        status = call_routine(self);
+        if (status == OPD_OK) {
+            job->result.runs++;
+            status = inspect(self, run == 0);
+        }
+    }
+    opd_judge_done(&self->judge);
+    opd_arena_done(&self->arena);
+    job->pass_number++;
+    return status;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    uint64_t one = *(const uint64_t *)a;
+    uint64_t two = *(const uint64_t *)b;
+    return one < two ? -1 : one > two;
+}
+
+static void start_call(worker *self)
+{
+    self->call = self->job->call;
+    self->call.flags &= ~(uint32_t)(OPD_CALL_CBLAS | OPD_CALL_ILP64);
+    self->call.flags |= self->provider.is_cblas ? OPD_CALL_CBLAS : 0U;
+    self->call.flags |= self->provider.int_bytes == 8 ? OPD_CALL_ILP64 : 0U;
+    for (int i = 0; i < self->call.operand_count; i++) {
+        int place = self->job->operands[i].place;
+        bool has_memory = place != OPD_PLACE_UNREADABLE && place != OPD_PLACE_NULL;
+        if ((self->call.operands[i].role & OPD_ROLE_OUT) != 0 && has_memory) {
+            self->numbers[self->count++] = i;
+        }
+    }
+}
+
+static opd_status run_job(worker *self)
+{
+    static const opd_guard passes[][2] = {
+        [OPD_GUARD_NONE] = { OPD_GUARD_NONE, OPD_GUARD_NONE },
+        [OPD_GUARD_END] = { OPD_GUARD_END, OPD_GUARD_NONE },
+        [OPD_GUARD_START] = { OPD_GUARD_START, OPD_GUARD_NONE },
+        [OPD_GUARD_BOTH] = { OPD_GUARD_END, OPD_GUARD_START },
+    };
+    opd_job *job = self->job;
+    const opd_routine *routine = opd_routine_find(job->call.name);
+    if (routine == NULL) {
+        return opd_fail(OPD_E_NOTFOUND, "no contract for the operator %s", job->call.name);
+    }
+    job->call.op = routine->op;
+    set_stage(job, OPD_STAGE_LOADING);
+    opd_status status = opd_provider_open(&self->provider, job, routine);
+    void *times = NULL;
+    if (status == OPD_OK) {
+        status = opd_alloc_array(&times, (size_t)job->repeat * 2, sizeof(uint64_t));
+    }
+    if (status != OPD_OK) {
+        return status;
+    }
+    self->times = times;
+    start_call(self);
+    job->result.is_repeatable = true;
+    for (int i = 0; i < 2 && status == OPD_OK; i++) {
+        if (i == 0 || passes[job->guard][i] != OPD_GUARD_NONE) {
+            status = run_pass(self, passes[job->guard][i]);
+        }
+    }
+    if (self->time_count > 0) {
+        qsort(self->times, self->time_count, sizeof *self->times, compare_times);
+        job->result.run_ns = self->times[self->time_count / 2];
+    }
+    opd_free(times);
+    for (int i = 0; i < OPD_MAX_OPERANDS; i++) {
+        opd_free(self->packed[i]);
+    }
+    return status;
+}
+
+static opd_job *map_job(void)
+{
+    struct stat info;
+    if (fstat(OPD_JOB_FD, &info) != 0 || info.st_size < (off_t)sizeof(opd_job)) {
+        return NULL;
+    }
+    opd_job *job = mmap(NULL, (size_t)info.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, OPD_JOB_FD, 0);
+    if (job == MAP_FAILED || job->magic != OPD_JOB_MAGIC || job->job_bytes != sizeof(opd_job) ||
+        job->size != (uint64_t)info.st_size || job->guard < OPD_GUARD_NONE || job->guard > OPD_GUARD_BOTH) {
+        return NULL;
+    }
+    close(OPD_JOB_FD);
+    return job;
+}
+
+int main(void)
+{
+    static worker self;
+    self.job = map_job();
+    if (self.job == NULL) {
+        fputs("opd-worker: runs jobs of ops-debug replay; it is not meant to be started by hand\n", stderr);
+        return 2;
+    }
+    opd_trap_install(self.job);
+    opd_status status = run_job(&self);
+    if (status != OPD_OK) {
+        self.job->status = (int32_t)status;
+        snprintf(self.job->text, sizeof self.job->text, "%s", opd_error_text());
+        set_stage(self.job, OPD_STAGE_FAILED);
+    } else {
+        set_stage(self.job, OPD_STAGE_DONE);
+    }
+    fflush(NULL);
+    _exit(0); /* without the library's destructors: some hang when their threads are gone */
+}
