@@ -10,13 +10,13 @@
 
 #include "registry.h"
 
-#define RUN_COPY                                                                                                      \
+#define MATRIX_COPY                                                                                                   \
     .domain = "blas", .level = 2, .has_layout = true, .has_order_argument = true, .determinism = OPD_DETERMINISM_ISA, \
     .attributes = "trans:NTCR alpha:T", .flops = "rows * cols", .reduction = "0"
 
 const opd_op opd_contracts_blas_copy[] = {
     {
-        RUN_COPY,
+        MATRIX_COPY,
         .name = "omatcopy",
         .routines = "somatcopy:f32 domatcopy:f64 comatcopy:c64 zomatcopy:c128",
         .signature = "A:T[rows, cols] ld(lda) if(alpha != 0) -> "
@@ -25,7 +25,7 @@ const opd_op opd_contracts_blas_copy[] = {
         .summary = "B = alpha op(A)",
     },
     {
-        RUN_COPY,
+        MATRIX_COPY,
         .name = "imatcopy",
         .routines = "simatcopy:f32 dimatcopy:f64 cimatcopy:c64 zimatcopy:c128",
         .signature = "A:T[rows, cols] ld(lda) if(alpha != 0) -> "
