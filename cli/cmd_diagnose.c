@@ -7,9 +7,9 @@
 #include <opsdebug/reduce.h>
 
 #include "document.h"
+#include "phrases.h"
 #include "screen.h"
 #include "trial.h"
-#include "words.h"
 
 enum { KEY_NO_REPLAY = 0x100 };
 
@@ -89,7 +89,7 @@ static void print_text(const finding *found, const opd_subject *subject, const c
     char words[512];
     opd_call_describe(words, sizeof words, &subject->call);
     printf("call         %s\n", words);
-    opd_words_failure(words, sizeof words, &found->failure);
+    opd_phrase_failure(words, sizeof words, &found->failure);
     printf("failure      %s\n", words);
     if (found->failure.label[0] != '\0') {
         printf("label        %s%s%s (%.0f %%)\n", opd_paint_on(stdout, OPD_PAINT_BOLD), found->failure.label,
@@ -101,12 +101,12 @@ static void print_text(const finding *found, const opd_subject *subject, const c
         printf("reason       %s\n", found->failure.reason);
     }
     if (found->has_result) {
-        opd_words_failure(words, sizeof words, &found->result.observed);
+        opd_phrase_failure(words, sizeof words, &found->result.observed);
         printf("replay       %s%s: %s\n", opd_trial_answer(&found->result).text,
                found->is_guarded ? " (under guard pages)" : "", words);
     }
     if (opd_failure_is_real(&found->failure)) {
-        opd_words_shell(words, sizeof words, path);
+        opd_phrase_shell(words, sizeof words, path);
         opd_print_next("ops-debug reduce %s -o min%s --emit-c min.c", words, OPD_SUFFIX);
     }
 }

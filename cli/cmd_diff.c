@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "document.h"
+#include "phrases.h"
 #include "screen.h"
-#include "words.h"
 
 enum { SHOWN = 20 };
 
@@ -163,8 +163,8 @@ static void compare_failures(differences *found, const opd_bundle *a, const opd_
     compare_count(found, "failures", left, right);
     for (uint32_t i = 0; i < left && i < right; i++) {
         char words[2][512];
-        opd_words_failure(words[0], sizeof words[0], opd_bundle_failure(a, i));
-        opd_words_failure(words[1], sizeof words[1], opd_bundle_failure(b, i));
+        opd_phrase_failure(words[0], sizeof words[0], opd_bundle_failure(a, i));
+        opd_phrase_failure(words[1], sizeof words[1], opd_bundle_failure(b, i));
         compare_text(found, "failure", words[0], words[1]);
         compare_text(found, "label", opd_bundle_failure(a, i)->label, opd_bundle_failure(b, i)->label);
     }
@@ -189,8 +189,8 @@ static int report(differences *found)
         printf("no difference\n");
     } else {
         char words[2][4096];
-        opd_words_shell(words[0], sizeof words[0], found->options->paths[0]);
-        opd_words_shell(words[1], sizeof words[1], found->options->paths[1]);
+        opd_phrase_shell(words[0], sizeof words[0], found->options->paths[0]);
+        opd_phrase_shell(words[1], sizeof words[1], found->options->paths[1]);
         opd_print_next("ops-debug replay %s; ops-debug replay %s", words[0], words[1]);
     }
     return exit_status;

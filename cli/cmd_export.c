@@ -8,8 +8,8 @@
 #include <opsdebug/view.h>
 
 #include "document.h"
+#include "phrases.h"
 #include "screen.h"
-#include "words.h"
 
 enum { KEY_FORMAT = 0x100 };
 
@@ -69,7 +69,7 @@ static int print_report(const opd_view_report *report, opd_view_format format, c
         return OPD_EXIT_OK;
     }
     char words[4096];
-    opd_words_bytes(words, sizeof words, report->bytes);
+    opd_phrase_bytes(words, sizeof words, report->bytes);
     printf("%s: %s, %s, %" PRIu64 " calls, %" PRIu64 " instants, %" PRIu64 " flows on %" PRIu64 " tracks", o->out,
            opd_view_format_name(format), words, report->slices, report->instants, report->flows, report->tracks);
     if (report->unfinished > 0) {
@@ -77,7 +77,7 @@ static int print_report(const opd_view_report *report, opd_view_format format, c
     }
     printf("\n");
     if (format != OPD_VIEW_CSV) {
-        opd_words_shell(words, sizeof words, o->out);
+        opd_phrase_shell(words, sizeof words, o->out);
         opd_print_next("ops-debug open %s", words);
     }
     return OPD_EXIT_OK;

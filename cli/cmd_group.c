@@ -8,8 +8,8 @@
 #include <opsdebug/reduce.h>
 
 #include "document.h"
+#include "phrases.h"
 #include "screen.h"
-#include "words.h"
 
 typedef struct group_options {
     opd_shared shared;
@@ -83,7 +83,7 @@ static opd_status print_groups(opd_grouping *grouping, const group_options *o)
     if (status == OPD_OK && count > 0) {
         char word[600];
         const opd_group *first = opd_grouping_at(grouping, 0);
-        opd_words_shell(word, sizeof word, first->members[first->representative].path);
+        opd_phrase_shell(word, sizeof word, first->members[first->representative].path);
         opd_print_next("ops-debug reduce %s -o min%s", word, OPD_SUFFIX);
     }
     return status;

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "document.h"
+#include "phrases.h"
 #include "screen.h"
-#include "words.h"
 
 enum { PORT = 9001, PATIENCE_S = 10 };
 #define VIEWER "https://ui.perfetto.dev"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "document.h"
+#include "phrases.h"
 #include "screen.h"
-#include "words.h"
 
 enum { KEY_STORE = 0x100 };
 
@@ -62,7 +62,7 @@ static int run(const opd_command *self, int argc, char **argv)
     }
     if (!o.shared.is_quiet) {
         char word[4096];
-        opd_words_shell(word, sizeof word, o.out);
+        opd_phrase_shell(word, sizeof word, o.out);
         printf("%s: holds all its tensors\n", o.out);
         opd_print_next("ops-debug show %s", word);
     }

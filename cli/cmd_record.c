@@ -15,8 +15,8 @@
 #include <opsdebug/record.h>
 
 #include "document.h"
+#include "phrases.h"
 #include "screen.h"
-#include "words.h"
 
 enum { KEY_CAPTURE = 0x100, KEY_TRIGGER, KEY_BUDGET, KEY_MATCH, KEY_RANGE, KEY_SAMPLE };
 
@@ -104,8 +104,8 @@ static void print_summary(const opd_record_report *report)
         fprintf(stderr, "ops-debug: no call was seen: %s\n",
                 report->why_nothing[0] != '\0' ? report->why_nothing : "the program made none");
     } else {
-        opd_words_bytes(seen, sizeof seen, report->bytes_seen);
-        opd_words_bytes(stored, sizeof stored, report->bytes_stored);
+        opd_phrase_bytes(seen, sizeof seen, report->bytes_seen);
+        opd_phrase_bytes(stored, sizeof stored, report->bytes_stored);
         fprintf(stderr,
                 "ops-debug: %" PRIu64 " calls in %" PRIu64 " threads of %" PRIu64
                 " processes, %s of operands, %s stored\n",
@@ -129,7 +129,7 @@ static void print_summary(const opd_record_report *report)
         fprintf(stderr, "ops-debug: %s\n", report->trouble);
     }
     if (shown > 0) {
-        opd_words_shell(word, sizeof word, report->bundle_paths[0]);
+        opd_phrase_shell(word, sizeof word, report->bundle_paths[0]);
         fprintf(stderr, "next: ops-debug replay %s\n", word);
     }
 }

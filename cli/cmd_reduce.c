@@ -12,9 +12,9 @@
 
 #include "document.h"
 #include "oracle.h"
+#include "phrases.h"
 #include "screen.h"
 #include "trial.h"
-#include "words.h"
 
 enum { KEY_EMIT_C = 0x100, KEY_BUDGET };
 
@@ -256,7 +256,7 @@ static void print_text(const reduction *work, const reduce_options *o)
     printf("elements     %" PRIu64 " -> %" PRIu64 " in %" PRIu64 " runs (%" PRIu64 " more answered by the log)%s\n",
            work->report.elements_before, work->report.elements_after, work->report.runs, work->report.cached,
            work->report.is_complete ? "" : "; the budget ended first, run it again to go on");
-    opd_words_failure(words, sizeof words, &work->failure);
+    opd_phrase_failure(words, sizeof words, &work->failure);
     printf("failure      %s%s\n", words, o->trial.replay.guard != OPD_GUARD_NONE ? " (seen under --guard)" : "");
     if (work->failure.label[0] != '\0') {
         printf("label        %s (%.0f %%)\n", work->failure.label, (double)work->failure.confidence * 100);
@@ -271,10 +271,10 @@ static void print_text(const reduction *work, const reduce_options *o)
     }
     printf("written      %s%s%s\n", o->out, o->emit_c != NULL ? ", " : "", o->emit_c != NULL ? o->emit_c : "");
     if (o->emit_c != NULL) {
-        opd_words_shell(words, sizeof words, o->emit_c);
+        opd_phrase_shell(words, sizeof words, o->emit_c);
         opd_print_next("cc %s -l%s -lm && ./a.out", words, linker_name(work->last.library));
     } else {
-        opd_words_shell(words, sizeof words, o->out);
+        opd_phrase_shell(words, sizeof words, o->out);
         opd_print_next("ops-debug replay %s%s", words, o->trial.replay.guard != OPD_GUARD_NONE ? " --guard" : "");
     }
 }

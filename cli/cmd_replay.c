@@ -13,9 +13,9 @@
 
 #include "document.h"
 #include "junit.h"
+#include "phrases.h"
 #include "screen.h"
 #include "trial.h"
-#include "words.h"
 
 enum { KEY_REPEAT = 0x100, KEY_JUNIT };
 
@@ -204,7 +204,7 @@ static void print_numbers(const opd_numbers *numbers)
     if (!numbers->is_valid) {
         return;
     }
-    opd_words_place(place, sizeof place, numbers->worst_operand, numbers->worst, numbers->worst_rank);
+    opd_phrase_place(place, sizeof place, numbers->worst_operand, numbers->worst, numbers->worst_rank);
     printf("reference    error %.3g of eps x gauge (naive %.3g, limit %.3g); worst at %s: got %.17g, right %.17g\n",
            numbers->ratio, numbers->naive_ratio, numbers->cap, place, numbers->got_re, numbers->want_re);
 }
@@ -217,7 +217,7 @@ static const char *answer_paint(const opd_answer *answer)
 static void print_next(const task *job, const replay_options *o)
 {
     char word[4096];
-    opd_words_shell(word, sizeof word, job->path);
+    opd_phrase_shell(word, sizeof word, job->path);
     if (job->answer.exit_status == OPD_EXIT_FOUND && job->result.observed.outcome != OPD_OUTCOME_OK) {
         printf("%snext:%s ops-debug reduce %s -o min%s --emit-c min.c", opd_paint_on(stdout, OPD_PAINT_BOLD),
                opd_paint_on(stdout, OPD_PAINT_OFF), word, OPD_SUFFIX);
@@ -243,16 +243,16 @@ static void print_one(const task *job, const replay_options *o)
     opd_call_describe(words, sizeof words, &job->subject.call);
     printf("call         %s\n", words);
     if (job->subject.has_failure) {
-        opd_words_failure(words, sizeof words, &result->expected);
+        opd_phrase_failure(words, sizeof words, &result->expected);
         printf("recorded     %s\n", words);
     }
-    opd_words_failure(words, sizeof words, &result->observed);
+    opd_phrase_failure(words, sizeof words, &result->observed);
     printf("here         %s\n", words);
     if (o->shared.verbosity > 0 && result->observed.reason[0] != '\0') {
         printf("reason       %s\n", result->observed.reason);
     }
     opd_trial_describe_provider(words, sizeof words, result);
-    opd_words_time(time, sizeof time, result->run_ns);
+    opd_phrase_time(time, sizeof time, result->run_ns);
     printf("ran on       %s (%s)\n", words, time);
     print_numbers(&result->numbers);
     if (result->runs > 1) {
@@ -275,7 +275,7 @@ static opd_status print_list(const task_list *list)
         opd_table_cell(table, 0, "%s", strrchr(job->path, '/') != NULL ? strrchr(job->path, '/') + 1 : job->path);
         opd_table_cell(table, 1, "%u:%" PRIu64 " %s", job->subject.call.thread, job->subject.call.number,
                        job->subject.call.name);
-        opd_words_failure(words, sizeof words, &job->subject.failure);
+        opd_phrase_failure(words, sizeof words, &job->subject.failure);
         opd_table_cell(table, 2, "%s", job->subject.has_failure ? words : "");
         opd_table_cell(table, 3, "%s%s%s", job->answer.text, job->error[0] != '\0' ? ": " : "", job->error);
     }

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 
 #include "document.h"
+#include "phrases.h"
 #include "screen.h"
-#include "words.h"
 
 typedef struct salvage_options {
     opd_shared shared;
@@ -65,7 +65,7 @@ static int run(const opd_command *self, int argc, char **argv)
                " records, %" PRIu64 " tensors, %" PRIu64 " bytes\n",
                o.out, report.records_kept, report.calls, report.tensors_kept, report.records_lost, report.tensors_lost,
                report.bytes_lost);
-        opd_words_shell(word, sizeof word, o.out);
+        opd_phrase_shell(word, sizeof word, o.out);
         opd_print_next("ops-debug show %s", word);
     }
     return OPD_EXIT_OK;

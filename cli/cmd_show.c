@@ -8,8 +8,8 @@
 #include <opsdebug/memory.h>
 
 #include "document.h"
+#include "phrases.h"
 #include "screen.h"
-#include "words.h"
 
 enum { KEY_CALL = 0x100, KEY_ENVIRONMENT, KEY_ALL, SHOWN_CALLS = 24 };
 
@@ -66,10 +66,10 @@ static void read_row(folder_row *row, const opd_bundle *bundle)
     opd_subject subject;
     memset(row, 0, sizeof *row);
     if (opd_bundle_failure_count(bundle) > 0) {
-        opd_words_failure(row->failure, sizeof row->failure, opd_bundle_failure(bundle, 0));
+        opd_phrase_failure(row->failure, sizeof row->failure, opd_bundle_failure(bundle, 0));
     }
     if (opd_source_has_failure(bundle) && opd_subject_find(&subject, bundle, NULL) == OPD_OK) {
-        opd_words_failure(row->failure, sizeof row->failure, &subject.failure);
+        opd_phrase_failure(row->failure, sizeof row->failure, &subject.failure);
         opd_call_describe(row->call, sizeof row->call, &subject.call);
         row->is_failing = true;
     }
@@ -105,7 +105,7 @@ static bool add_row(opd_table *table, json_t *array, const opd_shared *shared, c
     opd_table_cell(table, 2, "%" PRIu64, opd_bundle_call_count(bundle));
     opd_table_cell(table, 3, "%s%s%s", row.failure, row.call[0] != '\0' ? ": " : "", row.call);
     if (row.is_failing && failing[0] == '\0') {
-        opd_words_shell(failing, size, path);
+        opd_phrase_shell(failing, size, path);
     }
     opd_bundle_close(bundle);
     return true;
@@ -190,7 +190,7 @@ static void print_failures(const opd_bundle *bundle)
     for (uint32_t i = 0; i < opd_bundle_failure_count(bundle); i++) {
         const opd_failure *failure = opd_bundle_failure(bundle, i);
         char words[512];
-        opd_words_failure(words, sizeof words, failure);
+        opd_phrase_failure(words, sizeof words, failure);
         printf("failure      %s%s%s", opd_failure_is_real(failure) ? opd_paint_on(stdout, OPD_PAINT_RED) : "", words,
                opd_paint_on(stdout, OPD_PAINT_OFF));
         if (failure->call_number != 0) {
@@ -221,7 +221,7 @@ static void print_operand(const opd_operand *operand, const opd_bundle *bundle)
     size_t role = (size_t)operand->role;
     opd_tensor_describe(words, sizeof words, &operand->view);
     printf("  %-8s %-5s %s", operand->name, role < OPD_COUNT(roles) && roles[role] != NULL ? roles[role] : "?", words);
-    opd_words_operand_flags(words, sizeof words, operand);
+    opd_phrase_operand_flags(words, sizeof words, operand);
     printf("%s%s, address mod 64 = %u\n", words[0] != '\0' ? ", " : "", words, (unsigned)(operand->address % 64));
     const struct {
         const char *when;
@@ -238,7 +238,7 @@ static void print_operand(const opd_operand *operand, const opd_bundle *bundle)
         }
         words[0] = '\0';
         if ((operand->flags & OPD_OPERAND_HAS_HEALTH) != 0 && sides[i].is_shown) {
-            opd_words_health(words, sizeof words, sides[i].health);
+            opd_phrase_health(words, sizeof words, sides[i].health);
         }
         if (opd_digest_is_none(sides[i].digest)) {
             snprintf(digest, sizeof digest, "no digest");
@@ -256,7 +256,7 @@ static void print_call(const opd_subject *subject, const opd_bundle *bundle)
     char words[512];
     opd_call_describe(words, sizeof words, &subject->call);
     printf("call         %s\n", words);
-    opd_words_flags(words, sizeof words, &subject->call);
+    opd_phrase_flags(words, sizeof words, &subject->call);
     printf("  called as %s, call %" PRIu64 " of thread %u%s%s\n", subject->call.symbol, subject->call.number,
            subject->call.thread, words[0] != '\0' ? ", " : "", words);
     for (int i = 0; i < subject->call.operand_count; i++) {
@@ -288,12 +288,12 @@ static opd_status print_calls(const opd_bundle *bundle, const opd_subject *faili
         opd_table_cell(table, 0, "%u", call.thread);
         opd_table_cell(table, 1, "%" PRIu64, call.number);
         if (call.end_ns > call.begin_ns) {
-            opd_words_time(words, sizeof words, call.end_ns - call.begin_ns);
+            opd_phrase_time(words, sizeof words, call.end_ns - call.begin_ns);
             opd_table_cell(table, 2, "%s", words);
         }
         opd_call_describe(words, sizeof words, &call);
         opd_table_cell(table, 3, "%s", words);
-        opd_words_flags(words, sizeof words, &call);
+        opd_phrase_flags(words, sizeof words, &call);
         bool is_failing = failing != NULL && failing->position == i;
         opd_table_cell(table, 4, "%s%s%s", is_failing ? "FAILS" : "", is_failing && words[0] != '\0' ? ", " : "",
                        words);
@@ -330,7 +330,7 @@ static void print_head(const opd_bundle *bundle)
     const opd_header_info *header = opd_bundle_header(bundle);
     const opd_bundle_state *state = opd_bundle_state_of(bundle);
     char words[64];
-    opd_words_bytes(words, sizeof words, state->bytes);
+    opd_phrase_bytes(words, sizeof words, state->bytes);
     printf("bundle       %s (%s, %s, format %u, %s%s)\n", opd_bundle_path(bundle), header->kind, words, header->version,
            header->producer, state->is_partial ? ", torn" : "");
     printf("program      %s (pid %u, capture %s)\n", header->command[0] != '\0' ? header->command : header->program,
@@ -371,7 +371,7 @@ static int show_bundle(const show_options *o)
         }
         if (has_choice && chosen.has_failure) {
             char word[4096];
-            opd_words_shell(word, sizeof word, opd_bundle_path(bundle));
+            opd_phrase_shell(word, sizeof word, opd_bundle_path(bundle));
             opd_print_next("ops-debug replay %s", word);
         }
     }

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "words.h"
+#include "phrases.h"
 
 json_t *opd_json_text(const char *text)
 {
@@ -86,7 +86,7 @@ json_t *opd_json_failure(const opd_failure *failure)
     char words[512];
     json_t *object = json_object();
     opd_json_put(object, "outcome", json_string(opd_outcome_name(failure->outcome)));
-    opd_words_failure(words, sizeof words, failure);
+    opd_phrase_failure(words, sizeof words, failure);
     opd_json_put(object, "text", opd_json_text(words));
     if (failure->call_number != 0) {
         opd_json_put(object, "thread", json_integer(failure->thread));
@@ -140,7 +140,7 @@ json_t *opd_json_operand(const opd_operand *operand)
     opd_json_put(object, "shape", index_array(operand->view.shape, operand->view.rank));
     opd_json_put(object, "strides", index_array(operand->view.stride, operand->view.rank));
     opd_json_put(object, "address", text_of_hex(operand->address));
-    opd_words_operand_flags(words, sizeof words, operand);
+    opd_phrase_operand_flags(words, sizeof words, operand);
     opd_json_put(object, "flags", json_string(words));
     put_digest(object, "before", &operand->before);
     put_digest(object, "after", &operand->after);
@@ -201,7 +201,7 @@ json_t *opd_json_call(const opd_call *call, bool with_operands)
     opd_json_put(object, "dtype", json_string(opd_dtype_name(call->dtype)));
     opd_json_put(object, "dims", values_object(call->symbols, call->symbol_count));
     opd_json_put(object, "attributes", values_object(call->attrs, call->attr_count));
-    opd_words_flags(words, sizeof words, call);
+    opd_phrase_flags(words, sizeof words, call);
     opd_json_put(object, "flags", json_string(words));
     opd_json_put(object, "provider", json_integer(call->provider));
     opd_json_put(object, "begin_ns", text_of_ns(call->begin_ns));

@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "phrases.h"
 #include "screen.h"
-#include "words.h"
 
 static opd_verdict verdict_of(const opd_trial_oracle *oracle, const opd_failure *observed)
 {
@@ -200,7 +200,7 @@ static void bycatch(void *context, const opd_case *candidate, const opd_failure 
         fprintf(stderr, "ops-debug: another failure was met but not kept: %s\n", opd_error_text());
     } else if (!oracle->is_quiet) {
         char words[256];
-        opd_words_failure(words, sizeof words, observed);
+        opd_phrase_failure(words, sizeof words, observed);
         fprintf(stderr, "ops-debug: another failure was met and kept aside as %s: %s\n", path, words);
     }
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "words.h"
+#include "phrases.h"
 
 #define PARTIAL_SUFFIX ".partial"
 

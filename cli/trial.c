@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "words.h"
+#include "phrases.h"
 
 /* Operands of one case; a replay that needs more is refused rather than letting the machine swap. */
 #define CASE_LIMIT ((uint64_t)8 << 30)
@@ -122,7 +122,7 @@ opd_status opd_trial_provoke(opd_replay_result *result, opd_failure *expected, o
         }
         if (!may_guard) {
             char seen[256];
-            opd_words_failure(seen, sizeof seen, &result->observed);
+            opd_phrase_failure(seen, sizeof seen, &result->observed);
             return opd_fail(OPD_E_NOFAILURE,
                             "%s: the failure does not come back here, plainly or under guard pages (seen: %s)",
                             opd_bundle_path(bundle), seen);
@@ -140,7 +140,7 @@ void opd_trial_print_options(FILE *to, const opd_trial_options *options)
     }
     if (options->replay.library != NULL) {
         char word[1024];
-        opd_words_shell(word, sizeof word, options->replay.library);
+        opd_phrase_shell(word, sizeof word, options->replay.library);
         fprintf(to, " --library %s", word);
     }
     if (options->replay.core != NULL) {

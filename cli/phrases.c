@@ -2,7 +2,7 @@
 /*
  * Wording of failures, operands and quantities; tables of phrases, one per pinned number.
  */
-#include "words.h"
+#include "phrases.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -43,7 +43,7 @@ bool opd_failure_is_real(const opd_failure *failure)
     return failure->outcome != OPD_OUTCOME_OK && failure->outcome != OPD_OUTCOME_REQUESTED;
 }
 
-void opd_words_place(char *text, size_t size, const char *operand, const int64_t *index, int rank)
+void opd_phrase_place(char *text, size_t size, const char *operand, const int64_t *index, int rank)
 {
     text[0] = '\0';
     add(text, size, "%s", operand);
@@ -56,14 +56,14 @@ void opd_words_place(char *text, size_t size, const char *operand, const int64_t
     add(text, size, "]");
 }
 
-void opd_words_failure(char *text, size_t size, const opd_failure *failure)
+void opd_phrase_failure(char *text, size_t size, const opd_failure *failure)
 {
     char place[128];
     size_t kind = (size_t)failure->outcome;
     text[0] = '\0';
     add(text, size, "%s",
         kind < OPD_COUNT(phrases) && phrases[kind] != NULL ? phrases[kind] : "failure of an unknown kind");
-    opd_words_place(place, sizeof place, failure->operand, failure->index, failure->index_rank);
+    opd_phrase_place(place, sizeof place, failure->operand, failure->index, failure->index_rank);
     if (failure->signal != 0) {
         const char *name = sigabbrev_np(failure->signal);
         add(text, size, " by SIG%s", name != NULL ? name : "?");
@@ -84,7 +84,7 @@ void opd_words_failure(char *text, size_t size, const opd_failure *failure)
     }
 }
 
-void opd_words_health(char *text, size_t size, const opd_health *health)
+void opd_phrase_health(char *text, size_t size, const opd_health *health)
 {
     const struct {
         uint64_t count;
@@ -108,7 +108,7 @@ void opd_words_health(char *text, size_t size, const opd_health *health)
     }
 }
 
-void opd_words_time(char *text, size_t size, uint64_t ns)
+void opd_phrase_time(char *text, size_t size, uint64_t ns)
 {
     static const struct {
         double unit;
@@ -121,7 +121,7 @@ void opd_words_time(char *text, size_t size, uint64_t ns)
     snprintf(text, size, "%.3g %s", (double)ns / units[i].unit, units[i].name);
 }
 
-void opd_words_bytes(char *text, size_t size, uint64_t bytes)
+void opd_phrase_bytes(char *text, size_t size, uint64_t bytes)
 {
     static const char *const names[] = { "B", "KB", "MB", "GB", "TB", "PB", "EB" };
     double value = (double)bytes;
@@ -147,7 +147,7 @@ static void add_flags(char *text, size_t size, uint32_t flags, const flag_word *
     }
 }
 
-void opd_words_flags(char *text, size_t size, const opd_call *call)
+void opd_phrase_flags(char *text, size_t size, const opd_call *call)
 {
     static const flag_word words[] = {
         { OPD_CALL_IN_FLIGHT, "in flight" },
@@ -167,7 +167,7 @@ void opd_words_flags(char *text, size_t size, const opd_call *call)
     }
 }
 
-void opd_words_operand_flags(char *text, size_t size, const opd_operand *operand)
+void opd_phrase_operand_flags(char *text, size_t size, const opd_operand *operand)
 {
     static const flag_word words[] = {
         { OPD_OPERAND_MUST_NOT_READ, "must not be read" },
@@ -179,7 +179,7 @@ void opd_words_operand_flags(char *text, size_t size, const opd_operand *operand
     add_flags(text, size, operand->flags, words, OPD_COUNT(words));
 }
 
-void opd_words_shell(char *text, size_t size, const char *argument)
+void opd_phrase_shell(char *text, size_t size, const char *argument)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:,=@%";
     if (argument[0] != '\0' && argument[strspn(argument, plain)] == '\0') {

@@ -2,8 +2,8 @@
 /*
  * Facts as short English: failures, places, sizes, times. One wording for every command.
  */
-#ifndef OPD_CLI_WORDS_H
-#define OPD_CLI_WORDS_H
+#ifndef OPD_CLI_PHRASES_H
+#define OPD_CLI_PHRASES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,22 +11,22 @@
 #include <opsdebug/bundle.h>
 
 /* "NaN born in C[0, 1], 4 bad elements"; "nothing wrong" for OK. */
-void opd_words_failure(char *text, size_t size, const opd_failure *failure);
+void opd_phrase_failure(char *text, size_t size, const opd_failure *failure);
 /* "C[0, 1]", "C", or "" when no operand is known. */
-void opd_words_place(char *text, size_t size, const char *operand, const int64_t *index, int rank);
+void opd_phrase_place(char *text, size_t size, const char *operand, const int64_t *index, int rank);
 /* "1 NaN, 2 +Inf, 0.5 .. 7.25, mean 3" */
-void opd_words_health(char *text, size_t size, const opd_health *health);
+void opd_phrase_health(char *text, size_t size, const opd_health *health);
 /* "1.5 ms" */
-void opd_words_time(char *text, size_t size, uint64_t ns);
+void opd_phrase_time(char *text, size_t size, uint64_t ns);
 /* "12.5 MB" */
-void opd_words_bytes(char *text, size_t size, uint64_t bytes);
+void opd_phrase_bytes(char *text, size_t size, uint64_t bytes);
 /* "in flight, nested, bad argument 3"; "" = nothing to say */
-void opd_words_flags(char *text, size_t size, const opd_call *call);
+void opd_phrase_flags(char *text, size_t size, const opd_call *call);
 /* "must not be read, unreadable"; "" = nothing to say */
-void opd_words_operand_flags(char *text, size_t size, const opd_operand *operand);
+void opd_phrase_operand_flags(char *text, size_t size, const opd_operand *operand);
 /* Is this a failure of the call, rather than a window that somebody asked for? */
 bool opd_failure_is_real(const opd_failure *failure);
 /* argument as a POSIX shell word, quoted where it must be */
-void opd_words_shell(char *text, size_t size, const char *argument);
+void opd_phrase_shell(char *text, size_t size, const char *argument);
 
 #endif
