@@ -72,10 +72,10 @@ typedef struct opd_note {
 } opd_note;
 
 typedef enum opd_track_event_type { /* numbers of the format */
-    OPD_TRACK_BEGIN = 1,
-    OPD_TRACK_END = 2,
-    OPD_TRACK_INSTANT = 3,
-    OPD_TRACK_COUNTER = 4,
+                                    OPD_TRACK_BEGIN = 1,
+                                    OPD_TRACK_END = 2,
+                                    OPD_TRACK_INSTANT = 3,
+                                    OPD_TRACK_COUNTER = 4,
 } opd_track_event_type;
 
 typedef struct opd_track_event {
@@ -105,9 +105,9 @@ void opd_packet_event(opd_buffer *out, opd_sequence *sequence, const opd_track_e
  */
 typedef struct opd_interval {
     uint64_t begin_ns, end_ns; /* end_ns >= begin_ns */
-    uint32_t lane;  /* out */
-    uint32_t depth; /* out: intervals of its lane around it */
-    uint32_t item;  /* the caller's; of equal intervals the smaller item is the outer one */
+    uint32_t lane;             /* out */
+    uint32_t depth;            /* out: intervals of its lane around it */
+    uint32_t item;             /* the caller's; of equal intervals the smaller item is the outer one */
 } opd_interval;
 typedef struct opd_edge {
     uint32_t interval; /* index into intervals as reordered */
