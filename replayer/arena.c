@@ -161,7 +161,7 @@ static void bind_operand(opd_arena *arena, int index)
     region->map_high = (uint64_t)(uintptr_t)group->map_high;
     region->reserve_low = (uint64_t)(uintptr_t)group->reserve;
     region->reserve_high = region->reserve_low + group->reserve_bytes;
-    job->alignment_changed[index] = (((uint64_t)(uintptr_t)operand->view.data ^ slot->address) & 63) != 0;
+    job->alignment_changed[index] |= (((uint64_t)(uintptr_t)operand->view.data ^ slot->address) & 63) != 0;
 }
 
 opd_status opd_arena_build(opd_arena *arena, opd_job *job, opd_call *call, opd_guard pass)

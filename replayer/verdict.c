@@ -165,8 +165,7 @@ static void read_bad_args(opd_replay_result *out, const opd_job *job)
     for (int i = 0; i < out->output_count; i++) {
         is_untouched &= opd_digest_equal(&out->outputs[i].before, &out->outputs[i].after);
     }
-    snprintf(bad.reason, sizeof bad.reason, "%s; %.150s%s", job->bad_args, made,
-             is_untouched ? " with the outputs untouched" : "");
+    append(&bad, "%s; %.150s%s", job->bad_args, made, is_untouched ? " with the outputs untouched" : "");
     *failure = bad;
 }
 

@@ -298,9 +298,14 @@ static void start_call(worker *self)
     self->call.flags |= self->provider.is_cblas ? OPD_CALL_CBLAS : 0U;
     self->call.flags |= self->provider.int_bytes == 8 ? OPD_CALL_ILP64 : 0U;
     for (int i = 0; i < self->call.operand_count; i++) {
-        int place = self->job->operands[i].place;
+        const opd_job_operand *slot = &self->job->operands[i];
+        opd_operand *operand = &self->call.operands[i];
+        int place = slot->place;
+        if (place == OPD_PLACE_DATA && opd_digest_is_none(&operand->before)) {
+            operand->before = opd_packed_digest(&operand->view, opd_job_at(self->job, slot->before));
+        }
         bool has_memory = place != OPD_PLACE_UNREADABLE && place != OPD_PLACE_NULL;
-        if ((self->call.operands[i].role & OPD_ROLE_OUT) != 0 && has_memory) {
+        if ((operand->role & OPD_ROLE_OUT) != 0 && has_memory) {
             self->numbers[self->count++] = i;
         }
     }

@@ -24,7 +24,8 @@ typedef enum opd_guard {
 } opd_guard;
 
 typedef struct opd_replay_options {
-    const char *library;   /* path or soname of the provider, or "openblas", "blis", "netlib", "naive" (our own); NULL = as recorded, else libblas.so.3 */
+    const char *library;   /* path or soname of the provider, or "openblas", "blis", "netlib", "naive" (our own); NULL = as recorded, else
+                              libblas.so.3. A recorded path is loaded only when root owns it and all its directories: else pass it here. */
     const char *core;      /* OPENBLAS_CORETYPE; NULL = as recorded when this CPU has it */
     int32_t threads;       /* 0 = as recorded */
     uint32_t repeat;       /* runs, >= 1, each in the same process */
@@ -38,7 +39,7 @@ typedef struct opd_replay_options {
 #define OPD_REPLAY_OPTIONS_INIT { .repeat = 1 }
 
 typedef enum opd_same {
-    OPD_SAME_UNKNOWN,    /* nothing recorded to compare with */
+    OPD_SAME_UNKNOWN,    /* nothing recorded to compare with, or other bits and no reference to bound them */
     OPD_SAME_BITWISE,
     OPD_SAME_BOUND,      /* within the rounding bound */
     OPD_SAME_DIFFERENT,
@@ -64,22 +65,26 @@ typedef struct opd_replay_result {
     bool came_back;           /* observed is the expected failure (class, operand) */
     opd_same same;            /* outputs against recorded outputs */
     opd_numbers numbers;      /* outputs against the reference */
-    uint32_t runs, runs_failed, runs_differing; /* of repeat */
+    uint32_t runs, runs_failed, runs_differing; /* of repeat, times two under GUARD_BOTH; a crash or hang ends them; differing: from the first */
     bool is_repeatable;       /* all runs gave the same bits */
     char library[512];        /* provider that ran */
     char build_id[41];
     char core[32];
-    int32_t threads;
+    int32_t threads;          /* 0 = the library does not say */
     char environment[2048];   /* lines "what: recorded X, here Y"; "" = no difference found */
     uint64_t run_ns;          /* median time of one run */
-    opd_operand outputs[OPD_MAX_OPERANDS]; /* digests and health after; view.data set (owned by result) when keep_outputs */
+    opd_operand outputs[OPD_MAX_OPERANDS]; /* of the first run: digests before and after, health after; with keep_outputs view.data is set
+                                              (owned by result, the call's own strides; NULL when the span is over 1 GiB) */
     int32_t output_count;
     void *memory;             /* owned */
     size_t memory_size;
 } opd_replay_result;
 
 /*
- * Runs the case and judges it. expected may be NULL.
+ * Runs the case and judges it. expected may be NULL, and so may environment_of (the bundle whose environment, provider and recorded
+ * outputs are compared with) and options.
+ * observed  classes first: a crash, a hang, under guards a stray access; then NaN and Inf born; then the gauge rule. Arguments that break
+ *           the contract are BAD_ARGS whatever the library makes of them, which reason tells. SIGILL is UNSUPPORTED.
  * errors    E_CHILD the worker could not start; E_NOTFOUND no such library or routine; E_UNSUPPORTED the CPU lacks what core needs;
  *           an operator that crashes or hangs is a result, not an error.
  * threads   safe; each call has its own worker and temporary directory.
