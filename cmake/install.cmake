@@ -1,0 +1,11 @@
+# What `cmake --install` puts where; the programs look for their helpers beside themselves and then at these places.
+install(TARGETS ops-debug RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS opd-worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/opsdebug)
+install(TARGETS opsdebug-preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/opsdebug)
+install(TARGETS opsdebug-record LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/opsdebug DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(FILES ${CMAKE_BINARY_DIR}/ops-debug.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${CMAKE_SOURCE_DIR}/proto/bundle.proto ${CMAKE_SOURCE_DIR}/proto/perfetto.proto
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/opsdebug)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/opsdebug.pc.in ${CMAKE_BINARY_DIR}/opsdebug.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/opsdebug.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
