@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The C API of a recorded program: any operator, recorded as the BLAS wrappers record theirs. */
+#include <string.h>
+
+#include <opsdebug/record.h>
+
+#include "calls.h"
+#include "capture.h"
+#include "load.h"
+
+#define HEAD_BYTES offsetof(opd_call, symbols)
+#define NAME_WORDS 12u /* bytes of an event's name, in words */
+
+_Static_assert(HEAD_BYTES % 8 == 0 && sizeof(opd_value) % 8 == 0 && sizeof(opd_operand) % 8 == 0, "copied as words");
+
+/* A call as it goes into the ring: its head, then the values and operands in use. */
+typedef struct piece {
+    const void *start;
+    size_t bytes;
+} piece;
+enum { PIECES = 4 };
+
+static uint32_t split_call(piece pieces[PIECES], const opd_call *call)
+{
+    pieces[0] = (piece){ call, HEAD_BYTES };
+    pieces[1] = (piece){ call->symbols, (size_t)call->symbol_count * sizeof(opd_value) };
+    pieces[2] = (piece){ call->attrs, (size_t)call->attr_count * sizeof(opd_value) };
+    pieces[3] = (piece){ call->operands, (size_t)call->operand_count * sizeof(opd_operand) };
+    uint32_t words = 0;
+    for (int i = 0; i < PIECES; i++) {
+        words += (uint32_t)(pieces[i].bytes / 8);
+    }
+    return words;
+}
+
+static uint64_t put_bytes(opd_slot *slot, uint64_t at, const void *start, size_t bytes)
+{
+    for (size_t i = 0; i + 8 <= bytes; i += 8) {
+        uint64_t word;
+        memcpy(&word, (const uint8_t *)start + i, sizeof(word));
+        opd_ring_set(slot, at++, word);
+    }
+    return at;
+}
+
+static void put_head(opd_slot *slot, uint64_t at, uint32_t size, opd_record_kind kind, uint32_t words,
+                     uint32_t operands)
+{
+    opd_ring_set(slot, at + OPD_R_HEAD, opd_ring_head_word(size, kind, slot->depth, words, operands, 0));
+    opd_ring_set(slot, at + OPD_R_NUMBER, slot->number);
+    opd_ring_set(slot, at + OPD_R_WHO, (uint64_t)slot->tid | (uint64_t)(operands > 0) << 48);
+    opd_ring_set(slot, at + OPD_R_MODULES, 0);
+    opd_ring_set(slot, at + OPD_R_END, 0);
+    opd_ring_set(slot, at + OPD_R_SEED, slot->seed);
+    opd_ring_set(slot, at + OPD_R_ADDRESS, 0);
+    opd_ring_set(slot, at + OPD_R_BEGIN, opd_here_ticks());
+}
+
+static bool is_plausible(const opd_call *call)
+{
+    return call->symbol_count >= 0 && call->symbol_count <= OPD_MAX_SYMBOLS && call->attr_count >= 0 &&
+           call->attr_count <= OPD_MAX_ATTRS + OPD_MAX_OPERANDS && call->operand_count >= 0 &&
+           call->operand_count <= OPD_MAX_OPERANDS;
+}
+
+/* The slot of the calling thread, marked busy; NULL: nothing is recorded. */
+static opd_slot *enter(void)
+{
+    opd_slot *slot = opd_record_enabled ? opd_here_slot() : NULL;
+    if (slot == NULL || slot->is_busy) {
+        return NULL;
+    }
+    slot->is_busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    return slot;
+}
+
+static void leave(opd_slot *slot)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    slot->is_busy = 0;
+}
+
+uint64_t opd_record_begin(const opd_call *call)
+{
+    opd_slot *slot = is_plausible(call) ? enter() : NULL;
+    if (slot == NULL) {
+        return 0;
+    }
+    const opd_control *control = opd_recorder.control;
+    opd_open_call *open = opd_calls_push(slot, (uint64_t)(uintptr_t)__builtin_frame_address(0), true);
+    if (open == NULL || !opd_calls_in_range(control, slot->number)) {
+        opd_calls_leave(slot, open);
+        return 0;
+    }
+    piece pieces[PIECES];
+    uint32_t words = split_call(pieces, call);
+    uint32_t operands = 0;
+    if (opd_capture_wants(control, slot->number)) {
+        open->flags |= OPD_OPEN_DATA | ((call->flags & OPD_CALL_BAD_ARGS) != 0 ? OPD_OPEN_BAD_ARGS : 0);
+        operands = (uint32_t)call->operand_count;
+    }
+    open->parts = OPD_R_WORDS + words;
+    uint32_t size = open->parts + operands * (uint32_t)OPD_PART_WORDS;
+    if (opd_calls_reserve(slot, &open->position, size)) {
+        uint64_t at = open->position;
+        put_head(slot, at, size, OPD_RECORD_CALL, words, operands);
+        opd_ring_set(slot, at + OPD_R_STATE, operands > 0 ? OPD_STATE_PUBLISHED : OPD_STATE_SUBMITTED);
+        uint64_t next = at + OPD_R_WORDS;
+        for (int i = 0; i < PIECES; i++) {
+            next = put_bytes(slot, next, pieces[i].start, pieces[i].bytes);
+        }
+        opd_ring_publish(slot, at, size);
+        if ((open->flags & OPD_OPEN_DATA) != 0) {
+            opd_capture_before(slot, open, call);
+            opd_ring_set(slot, at + OPD_R_BEGIN, opd_here_ticks());
+            opd_ring_state(slot, at, OPD_STATE_SUBMITTED);
+        }
+    }
+    uint64_t token = open->position << 8 | slot->depth;
+    leave(slot);
+    return token;
+}
+
+void opd_record_end(uint64_t token, const opd_call *call, int status)
+{
+    uint64_t now = token != 0 ? opd_here_ticks() : 0;
+    opd_slot *slot = token != 0 && opd_here_is_same() ? enter() : NULL;
+    if (slot == NULL) {
+        return;
+    }
+    uint32_t depth = (uint32_t)(token & 255);
+    if (depth == 0 || depth > slot->depth || slot->open[depth - 1].position << 8 >> 8 != token >> 8) {
+        leave(slot); /* not an open call of this thread */
+        return;
+    }
+    opd_open_call *open = &slot->open[depth - 1];
+    uint64_t at = open->position;
+    slot->depth = depth;
+    if (at != OPD_NO_LIMIT && opd_ring_stands(slot, at)) {
+        opd_ring_set(slot, at + OPD_R_END, now);
+        opd_ring_set(slot, at + OPD_R_RETURN, (uint64_t)(int64_t)status);
+        bool has_data = (open->flags & OPD_OPEN_DATA) != 0 && is_plausible(call);
+        if (has_data) {
+            opd_capture_after(slot, open, call, NULL);
+        }
+        opd_ring_state(slot, at, OPD_STATE_COMPLETE);
+        if (has_data) {
+            opd_calls_settle(slot);
+        }
+    }
+    opd_calls_pop(slot);
+}
+
+static void put_event(const char *kind, const char *name, int64_t value)
+{
+    opd_slot *slot = enter();
+    if (slot == NULL) {
+        return;
+    }
+    uint64_t text[3 + NAME_WORDS] = { 0 };
+    strncpy((char *)text, kind, 23);
+    strncpy((char *)(text + 3), name != NULL ? name : "", NAME_WORDS * 8 - 1);
+    uint32_t words = 1 + 3 + NAME_WORDS;
+    uint32_t size = OPD_R_WORDS + words;
+    uint64_t at;
+    if (opd_calls_reserve(slot, &at, size)) {
+        put_head(slot, at, size, OPD_RECORD_EVENT, words, 0);
+        opd_ring_set(slot, at + OPD_R_STATE, OPD_STATE_COMPLETE);
+        opd_ring_set(slot, at + OPD_R_WORDS, (uint64_t)value);
+        put_bytes(slot, at + OPD_R_WORDS + 1, text, sizeof(text));
+        opd_ring_publish(slot, at, size);
+    }
+    leave(slot);
+}
+
+void opd_record_range_push(const char *name)
+{
+    put_event("range-push", name, 0);
+}
+
+void opd_record_range_pop(void)
+{
+    put_event("range-pop", "", 0);
+}
+
+void opd_record_mark(const char *name, int64_t value)
+{
+    put_event("mark", name, value);
+}
+
+void opd_record_seed(uint64_t seed)
+{
+    opd_slot *slot = enter();
+    if (slot != NULL) {
+        slot->seed = seed;
+        leave(slot);
+    }
+}
+
+void opd_record_trigger(const char *reason)
+{
+    opd_slot *slot = enter();
+    if (slot == NULL) {
+        return;
+    }
+    slot->pending = (opd_shared_trigger){ .outcome = OPD_OUTCOME_REQUESTED,
+                                          .tid = slot->tid,
+                                          .slot = OPD_PROCESS_THREADS,
+                                          .operand = -1,
+                                          .element = -1,
+                                          .ticks = opd_here_ticks() };
+    strncpy(slot->pending.reason, reason != NULL ? reason : "", sizeof(slot->pending.reason) - 1);
+    opd_calls_settle(slot);
+    leave(slot);
+}
+
+opd_status opd_record_start(const char *out)
+{
+    (void)out;
+    return opd_record_enabled ? OPD_OK : opd_fail(OPD_E_NOTFOUND, "no collector: run under `ops-debug record`");
+}
+
+void opd_record_stop(void)
+{
+    opd_record_enabled = false;
+}

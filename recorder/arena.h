@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The data arena of a process: operand bytes under the byte budget. Threads lease whole chunks (one shared atomic per
+ * chunk, not per call), fill them, and the oldest lease is overwritten. While a window is frozen the younger half of
+ * the chunks stays as it is and the older half goes on being used.
+ */
+#ifndef OPD_ARENA_H
+#define OPD_ARENA_H
+
+#include "session.h"
+
+/* Makes the pages of [start, start + bytes) of a shared file present without a fault; false: no memory for them. */
+typedef bool opd_populate_fn(void *start, uint64_t bytes);
+
+void opd_arena_init(opd_arena *arena, uint64_t offset, uint64_t chunk_bytes);
+
+/*
+ * Room for bytes, 64-byte aligned, NULL when there is none (budget, frozen, memory). slot is the caller's own. What was
+ * taken is to be filled and released before the next take.
+ */
+void *opd_arena_take(opd_process *process, opd_slot *slot, uint64_t bytes, opd_place *place, opd_populate_fn *populate);
+void opd_arena_release(opd_process *process, opd_slot *slot);
+
+/* Largest operand that is kept. */
+uint64_t opd_arena_limit(const opd_arena *arena);
+
+void opd_arena_freeze(opd_arena *arena);
+void opd_arena_thaw(opd_arena *arena);
+
+/* The content of place, NULL when it has been overwritten or place is not plausible (size: of the mapped file). */
+const void *opd_arena_find(opd_process *process, uint64_t size, const opd_place *place);
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attaching a process and its threads to the session. Files come pre-sized from the collector where possible, every
+ * page is made present before it is touched, and descriptors are closed at once: limits on files, descriptors and
+ * address space, a full /dev/shm and a program that closes everything cannot turn the recorder against its host.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "here.h"
+
+#define EPOCH_ATTACHING UINT64_C(1)
+
+opd_here opd_recorder;
+__thread opd_thread_words opd_thread;
+
+static char session_directory[160];
+static pthread_key_t thread_key;
+static bool has_thread_key;
+static _Atomic uint64_t epochs = EPOCH_ATTACHING;
+
+bool opd_here_populate(void *start, uint64_t bytes)
+{
+    uintptr_t first = (uintptr_t)start & ~(uintptr_t)4095;
+    uint64_t length = (uintptr_t)start + bytes - first;
+    if (madvise((void *)first, length, MADV_POPULATE_WRITE) == 0) {
+        return true;
+    }
+    if (errno != EINVAL) { /* EINVAL: a kernel before 5.14 */
+        return false;
+    }
+    int file = open(opd_recorder.path, O_RDWR | O_CLOEXEC);
+    if (file < 0) {
+        return false;
+    }
+    bool is_done = posix_fallocate(file, (off_t)(first - (uintptr_t)opd_recorder.process), (off_t)length) == 0;
+    close(file);
+    return is_done;
+}
+
+void opd_here_wake(void)
+{
+    opd_control *control = opd_recorder.control;
+    atomic_fetch_add(&control->wake, 1);
+    if (atomic_load(&control->is_waiting) != 0) {
+        int saved = errno;
+        syscall(SYS_futex, &control->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
+        errno = saved;
+    }
+}
+
+bool opd_here_is_orphan(void)
+{
+    int saved = errno;
+    bool is_gone = kill(opd_recorder.control->collector_pid, 0) != 0 && errno == ESRCH;
+    errno = saved;
+    return is_gone;
+}
+
+/* --------------------------------------------------------------------------------------------- the process file */
+
+/* Takes one of the collector's pre-sized files under the first free name PID.K; false: there is none left. */
+static bool take_spare(int pid, char *path, size_t size)
+{
+    for (unsigned image = 0; image < 64; image++) {
+        snprintf(path, size, "%s/%d.%u.opd", session_directory, pid, image);
+        for (unsigned i = 0; i < OPD_SPARE_COUNT; i++) {
+            char spare[192];
+            snprintf(spare, sizeof(spare), "%s/spare-%u", session_directory, i);
+            if (renameat2(AT_FDCWD, spare, AT_FDCWD, path, RENAME_NOREPLACE) == 0) {
+                return true;
+            }
+            if (errno == EEXIST) {
+                break;
+            }
+        }
+        if (errno != EEXIST) {
+            return false;
+        }
+    }
+    return false;
+}
+
+/* Makes the file ourselves. Growing it past RLIMIT_FSIZE would raise SIGXFSZ, so it is not tried. */
+static bool make_file(int pid, uint64_t bytes, char *path, size_t size)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < bytes) {
+        return false;
+    }
+    for (unsigned image = 0; image < 64; image++) {
+        snprintf(path, size, "%s/%d.%u.opd", session_directory, pid, image);
+        int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (file >= 0) {
+            bool is_sized = ftruncate(file, (off_t)bytes) == 0;
+            close(file);
+            return is_sized;
+        }
+        if (errno != EEXIST) {
+            return false;
+        }
+    }
+    return false;
+}
+
+/* How much to map: all of it, or an eighth of a limited address space. 0 = too little to be of use. */
+static uint64_t mapped_bytes(uint64_t file_bytes, uint32_t *threads, uint64_t *chunk_bytes)
+{
+    struct rlimit limit;
+    *threads = OPD_PROCESS_THREADS;
+    *chunk_bytes = opd_session_chunk_bytes(opd_recorder.control->budget);
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || file_bytes <= limit.rlim_cur / 8) {
+        return file_bytes;
+    }
+    uint64_t room = limit.rlim_cur / 8;
+    while (*threads > 1 && opd_session_arena_offset(*threads) > room / 2) {
+        *threads /= 2;
+    }
+    uint64_t offset = opd_session_arena_offset(*threads);
+    if (offset > room) {
+        return 0;
+    }
+    uint64_t largest = opd_session_chunk_bytes(room - offset);
+    *chunk_bytes = *chunk_bytes < largest ? *chunk_bytes : largest;
+    return offset + OPD_ARENA_CHUNKS * *chunk_bytes;
+}
+
+static void describe_process(opd_process *process, uint32_t threads, uint64_t chunk_bytes)
+{
+    process->layout = OPD_SESSION_LAYOUT;
+    process->pid = opd_recorder.pid;
+    process->parent = getppid();
+    process->start_time = opd_session_start_time(opd_recorder.pid);
+    process->attach_ticks = opd_here_ticks();
+    process->thread_limit = threads;
+#if defined(__x86_64__)
+    process->mxcsr = _mm_getcsr();
+#endif
+    ssize_t length = readlink("/proc/self/exe", process->program, sizeof(process->program) - 1);
+    if (length < 0) {
+        process->program[0] = '\0';
+    }
+    opd_arena_init(&process->arena, opd_session_arena_offset(threads), chunk_bytes);
+    atomic_thread_fence(memory_order_release);
+    process->magic = OPD_SESSION_MAGIC; /* from here on the collector may look */
+}
+
+static opd_process *map_process(void)
+{
+    opd_here *here = &opd_recorder;
+    here->pid = getpid();
+    if (!take_spare(here->pid, here->path, sizeof(here->path)) &&
+        !make_file(here->pid, here->control->file_bytes, here->path, sizeof(here->path))) {
+        return NULL;
+    }
+    uint32_t threads;
+    uint64_t chunk_bytes;
+    here->file_bytes = mapped_bytes(here->control->file_bytes, &threads, &chunk_bytes);
+    int file = open(here->path, O_RDWR | O_CLOEXEC);
+    if (file < 0 || here->file_bytes == 0) {
+        if (file >= 0) {
+            close(file);
+        }
+        return NULL;
+    }
+    void *start = mmap(NULL, here->file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    close(file);
+    if (start == MAP_FAILED) {
+        return NULL;
+    }
+    here->process = start;
+    madvise(start, here->file_bytes, MADV_DONTDUMP);
+    if (!opd_here_populate(start, sizeof(opd_process))) {
+        munmap(start, here->file_bytes);
+        return NULL;
+    }
+    describe_process(start, threads, chunk_bytes);
+    return start;
+}
+
+/* Attaches this process; the parent's mapping is given back after a fork. One thread gets here, the others pass by. */
+static void attach_process(void)
+{
+    opd_here *here = &opd_recorder;
+    if (here->process != NULL) {
+        munmap(here->process, here->file_bytes);
+        here->process = NULL;
+    }
+    if (atomic_load(&here->control->state) == OPD_SESSION_OPEN) {
+        here->process = map_process();
+    }
+    if (here->process != NULL) {
+        opd_here_wake();
+    }
+    atomic_store(&here->guard->epoch, atomic_fetch_add(&epochs, 1) + 1);
+}
+
+/* -------------------------------------------------------------------------------------------------- threads */
+
+static void leave_thread(void *slot)
+{
+    (void)slot; /* after a fork it is the parent's */
+    if (opd_thread.slot != NULL && opd_here_is_same()) {
+        atomic_store_explicit(&opd_thread.slot->state, OPD_SLOT_ENDED, memory_order_release);
+    }
+    opd_thread.slot = NULL;
+    opd_thread.epoch = 0;
+}
+
+static bool prepare_slot(opd_slot *slot)
+{
+    if (atomic_load(&slot->head) == 0 && !opd_here_populate(slot, sizeof(*slot))) {
+        return false;
+    }
+    slot->tid = (uint32_t)syscall(SYS_gettid);
+    slot->number = 0;
+    slot->depth = 0;
+    slot->is_busy = 0;
+    slot->seed = 0;
+    slot->lease = 0;
+    if (atomic_load(&slot->head) == 0) {
+        atomic_store(&slot->limit, OPD_NO_LIMIT);
+    }
+    prctl(PR_GET_NAME, slot->name);
+    return true;
+}
+
+/* A slot that no living thread owns, those of ended threads first: their rings are in memory already. */
+static opd_slot *claim_slot(opd_process *process)
+{
+    uint32_t used = atomic_load(&process->slots_used);
+    for (uint32_t i = 0; i < used; i++) {
+        uint32_t ended = OPD_SLOT_ENDED;
+        if (atomic_compare_exchange_strong(&process->slots[i].state, &ended, OPD_SLOT_TAKEN)) {
+            return &process->slots[i];
+        }
+    }
+    uint32_t index = atomic_fetch_add(&process->slots_used, 1);
+    if (index >= process->thread_limit) {
+        atomic_fetch_sub(&process->slots_used, 1);
+        return NULL;
+    }
+    opd_slot *slot = &process->slots[index];
+    if (!opd_here_populate(slot, offsetof(opd_slot, ring))) {
+        atomic_fetch_sub(&process->slots_used, 1);
+        return NULL;
+    }
+    atomic_store(&slot->state, OPD_SLOT_TAKEN);
+    return slot;
+}
+
+opd_slot *opd_here_attach_thread(void)
+{
+    opd_here *here = &opd_recorder;
+    if (here->guard == NULL || here->control == NULL) {
+        return NULL;
+    }
+    int saved = errno;
+    uint64_t epoch = 0;
+    if (atomic_compare_exchange_strong(&here->guard->epoch, &epoch, EPOCH_ATTACHING)) {
+        attach_process();
+        epoch = atomic_load(&here->guard->epoch);
+    }
+    if (epoch == EPOCH_ATTACHING || opd_thread.epoch == epoch || here->process == NULL) {
+        errno = saved;
+        return NULL; /* being attached by another thread, or refused before */
+    }
+    opd_thread.slot = NULL;
+    opd_thread.epoch = epoch;
+    opd_slot *slot = claim_slot(here->process);
+    bool is_ready = slot != NULL && prepare_slot(slot);
+    if (is_ready) {
+        if (has_thread_key) {
+            pthread_setspecific(thread_key, slot);
+        }
+        opd_thread.slot = slot;
+    } else {
+        if (slot != NULL) {
+            atomic_store(&slot->state, OPD_SLOT_ENDED);
+        }
+        atomic_fetch_add(&here->process->threads_lost, 1);
+    }
+    errno = saved;
+    return opd_thread.slot;
+}
+
+/* -------------------------------------------------------------------------------------------------- session */
+
+static opd_control *map_control(const char *session)
+{
+    char path[192];
+    if (snprintf(session_directory, sizeof(session_directory), "%s", session) >= (int)sizeof(session_directory)) {
+        return NULL;
+    }
+    snprintf(path, sizeof(path), "%s/%s", session, OPD_CONTROL_FILE);
+    int file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    struct stat status;
+    if (file < 0) {
+        return NULL;
+    }
+    void *start = MAP_FAILED;
+    if (fstat(file, &status) == 0 && status.st_uid == geteuid() && (size_t)status.st_size >= sizeof(opd_control)) {
+        start = mmap(NULL, sizeof(opd_control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    }
+    close(file);
+    if (start == MAP_FAILED) {
+        return NULL;
+    }
+    opd_control *control = start;
+    if (control->magic != OPD_SESSION_MAGIC || control->layout != OPD_SESSION_LAYOUT ||
+        control->process_bytes != sizeof(opd_process) || atomic_load(&control->state) != OPD_SESSION_OPEN) {
+        munmap(start, sizeof(opd_control));
+        return NULL;
+    }
+    return control;
+}
+
+bool opd_here_connect(const char *session)
+{
+    opd_here *here = &opd_recorder;
+    int saved = errno;
+    if (here->control == NULL) {
+        here->control = map_control(session);
+    }
+    if (here->control != NULL && here->guard == NULL) {
+        void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (page != MAP_FAILED && madvise(page, 4096, MADV_WIPEONFORK) == 0) {
+            here->guard = page;
+            has_thread_key = pthread_key_create(&thread_key, leave_thread) == 0;
+        }
+    }
+    if (here->guard != NULL && here->control != NULL) {
+        uint64_t epoch = 0;
+        if (atomic_compare_exchange_strong(&here->guard->epoch, &epoch, EPOCH_ATTACHING)) {
+            attach_process();
+        }
+    }
+    errno = saved;
+    return here->guard != NULL && here->process != NULL;
+}

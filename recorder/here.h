@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorder inside the recorded process: its mappings, the calling thread's slot, the clock. No thread, lock or
+ * allocation; nothing is kept open; whatever fails, the process goes on unrecorded.
+ */
+#ifndef OPD_HERE_H
+#define OPD_HERE_H
+
+#include <time.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#include "arena.h"
+#include "ring.h"
+#include "session.h"
+
+/* A private page that the kernel wipes in a forked child: the child then sees epoch 0 and attaches anew. */
+typedef struct opd_guard_page {
+    _Atomic uint64_t epoch; /* 0 = not attached, 1 = attaching, else the number of this attachment */
+} opd_guard_page;
+
+typedef struct opd_here {
+    opd_guard_page *guard;
+    opd_control *control; /* NULL = off */
+    opd_process *process; /* valid while guard->epoch > 1; may be NULL: this process is not recorded */
+    uint64_t file_bytes;
+    int pid;
+    char path[256]; /* of the process file */
+} opd_here;
+extern opd_here opd_recorder;
+
+/* All the thread-local data there is, so that threads with the smallest stack start as before. */
+typedef struct opd_thread_words {
+    opd_slot *slot;
+    uint64_t epoch;
+} opd_thread_words;
+extern __thread opd_thread_words opd_thread;
+
+/* Maps the session named in the environment or given; false: recording stays off. */
+bool opd_here_connect(const char *session);
+
+/* The slow half of opd_here_slot: attaches the process (after fork) and the thread. NULL = not recorded. */
+opd_slot *opd_here_attach_thread(void);
+
+static inline opd_slot *opd_here_slot(void)
+{
+    const opd_thread_words *words = &opd_thread;
+    if (__builtin_expect(words->slot != NULL &&
+                             words->epoch == atomic_load_explicit(&opd_recorder.guard->epoch, memory_order_relaxed),
+                         1)) {
+        return words->slot;
+    }
+    return opd_here_attach_thread();
+}
+
+/* Was the call's thread attached in this very process? False in the child of a fork made inside a call. */
+static inline bool opd_here_is_same(void)
+{
+    return opd_thread.epoch == atomic_load_explicit(&opd_recorder.guard->epoch, memory_order_relaxed);
+}
+
+static inline uint64_t opd_here_ticks(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_expect(opd_recorder.control->has_tsc != 0, 1)) {
+        return __rdtsc();
+    }
+#endif
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Pages made present, by the kernel or by allocating the file's blocks; never a fault. */
+bool opd_here_populate(void *start, uint64_t bytes);
+
+/* Tells the collector that there is something to do; a system call only when it sleeps. */
+void opd_here_wake(void);
+
+/* Is the collector gone? (A system call: for slow paths.) */
+bool opd_here_is_orphan(void);
+
+#endif

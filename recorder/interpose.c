@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Begin and end of a wrapped BLAS call: the fast path. At capture level meta it writes the argument words and two time
+ * stamps into the thread's ring, nothing else.
+ */
+#include "interpose.h"
+
+#include "calls.h"
+#include "capture.h"
+#include "here.h"
+
+uint8_t opd_cblas_letters[64];
+
+/* Fills the record's fixed words and the argument words. */
+static inline void write_record(opd_slot *slot, uint64_t at, uint32_t size, const opd_wrapped *frame,
+                                const opd_target *target, const uint64_t *words, const void *return_address)
+{
+    const opd_site *site = frame->site;
+    bool has_data = (slot->open[frame->depth].flags & OPD_OPEN_DATA) != 0;
+    uint64_t modules = target->modules | (uint64_t)site->flags << 32;
+    if (frame->depth > 0) {
+        modules |= (uint64_t)OPD_CALL_NESTED << 32;
+    }
+    opd_ring_set(slot, at + OPD_R_HEAD,
+                 opd_ring_head_word(size, OPD_RECORD_BLAS, frame->depth, site->words, has_data ? site->operands : 0,
+                                    site->pattern));
+    opd_ring_set(slot, at + OPD_R_STATE, has_data ? OPD_STATE_PUBLISHED : OPD_STATE_SUBMITTED);
+    opd_ring_set(slot, at + OPD_R_NUMBER, slot->number);
+    opd_ring_set(slot, at + OPD_R_WHO, (uint64_t)slot->tid | (uint64_t)site->routine << 32 | (uint64_t)has_data << 48);
+    opd_ring_set(slot, at + OPD_R_MODULES, modules);
+    opd_ring_set(slot, at + OPD_R_END, 0);
+    opd_ring_set(slot, at + OPD_R_SEED, slot->seed);
+    opd_ring_set(slot, at + OPD_R_ADDRESS, (uint64_t)(uintptr_t)return_address);
+    for (uint32_t i = 0; i < site->words; i++) {
+        opd_ring_set(slot, at + OPD_R_WORDS + i, words[i]);
+    }
+    opd_ring_set(slot, at + OPD_R_BEGIN, opd_here_ticks());
+}
+
+/* The operands of a BLAS call, bound in the slot's scratch by the contract. */
+static void capture_operands(opd_slot *slot, opd_open_call *open, const opd_site *site, const uint64_t *words)
+{
+    opd_call *call = &slot->scratch;
+    const opd_routine *routine = opd_routine_at(site->routine);
+    if (opd_call_from_words(call, routine, site->flags, words, site->words) != OPD_OK) {
+        open->flags &= ~(uint32_t)OPD_OPEN_DATA;
+        return;
+    }
+    const opd_operand *overflow;
+    if (!opd_call_check(call, slot->reason, sizeof(slot->reason), &overflow)) {
+        open->flags |= OPD_OPEN_BAD_ARGS;
+    }
+    opd_capture_before(slot, open, call);
+}
+
+void opd_interpose_begin(opd_wrapped *frame, const opd_site *site, const opd_target *target, const uint64_t *words,
+                         const void *return_address)
+{
+    const opd_control *control = opd_recorder.control;
+    opd_slot *slot = opd_here_slot();
+    frame->slot = NULL;
+    if (__builtin_expect(slot == NULL || slot->is_busy, 0)) {
+        return;
+    }
+    slot->is_busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    opd_open_call *open = opd_calls_push(slot, (uint64_t)(uintptr_t)frame, false);
+    if (__builtin_expect(open == NULL || !opd_calls_in_range(control, slot->number), 0)) {
+        opd_calls_leave(slot, open);
+        return;
+    }
+    frame->slot = slot;
+    frame->site = site;
+    frame->depth = slot->depth - 1;
+    bool is_inner = frame->depth > 0 && (slot->open[frame->depth - 1].flags & OPD_OPEN_BLAS) != 0;
+    open->flags = OPD_OPEN_BLAS;
+    if (!is_inner && opd_capture_wants(control, slot->number)) {
+        open->flags |= OPD_OPEN_DATA;
+    }
+    open->parts = OPD_R_WORDS + site->words;
+    uint32_t size = open->parts;
+    if ((open->flags & OPD_OPEN_DATA) != 0) {
+        size += site->operands * (uint32_t)OPD_PART_WORDS;
+    }
+    if (__builtin_expect(opd_calls_reserve(slot, &open->position, size), 1)) {
+        uint64_t at = open->position;
+        write_record(slot, at, size, frame, target, words, return_address);
+        opd_ring_publish(slot, at, size);
+        if ((open->flags & OPD_OPEN_DATA) != 0) {
+            capture_operands(slot, open, site, words);
+            opd_ring_set(slot, at + OPD_R_BEGIN, opd_here_ticks());
+            opd_ring_state(slot, at, OPD_STATE_SUBMITTED);
+        }
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+    slot->is_busy = 0;
+}
+
+void opd_interpose_end(opd_wrapped *frame, const void *result, size_t size)
+{
+    opd_slot *slot = frame->slot;
+    if (slot == NULL || !opd_here_is_same()) {
+        return; /* not recorded, or the child of a fork made inside the call */
+    }
+    uint64_t now = opd_here_ticks();
+    slot->is_busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    opd_open_call *open = &slot->open[frame->depth];
+    uint64_t at = open->position;
+    slot->depth = frame->depth + 1; /* calls inside that were left by longjmp are over too */
+    if (at != OPD_NO_LIMIT && opd_ring_stands(slot, at)) {
+        uint64_t words[2] = { 0, 0 };
+        if (size > 0) {
+            memcpy(words, result, size <= sizeof(words) ? size : sizeof(words));
+        }
+        opd_ring_set(slot, at + OPD_R_END, now);
+        opd_ring_set(slot, at + OPD_R_RETURN, words[0]);
+        opd_ring_set(slot, at + OPD_R_RETURN2, words[1]);
+        if ((open->flags & OPD_OPEN_DATA) != 0) {
+            opd_capture_after(slot, open, &slot->scratch, size > 0 ? result : NULL);
+        }
+        opd_ring_state(slot, at, OPD_STATE_COMPLETE);
+        if ((open->flags & OPD_OPEN_DATA) != 0) {
+            opd_calls_settle(slot);
+        }
+    }
+    opd_calls_pop(slot);
+}

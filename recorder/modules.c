@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entering loaded objects into the process header, with what a BLAS says about itself. */
+#include "modules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Names of which any BLAS or LAPACK exports one. */
+static const char *const library_names[] = { "dgemm_",         "cblas_dgemm",   "dgetrf_",   "dgemm_64_",
+                                             "cblas_dgemm64_", "LAPACKE_dgesv", "dgetrf_64_" };
+
+/* Functions by which libraries name their effective kernels, configuration and threads; without side effects. */
+static const struct {
+    const char *core, *config, *threads;
+} queries[] = {
+    { "openblas_get_corename", "openblas_get_config", "openblas_get_num_threads" },
+    { "openblas_get_corename64_", "openblas_get_config64_", "openblas_get_num_threads64_" },
+    { "scipy_openblas_get_corename64_", "scipy_openblas_get_config64_", "scipy_openblas_get_num_threads64_" },
+    { "scipy_openblas_get_corename", "scipy_openblas_get_config", "scipy_openblas_get_num_threads" },
+    { NULL, "bli_info_get_version_str", NULL },
+};
+
+bool opd_module_find(struct dl_find_object *out, const void *address)
+{
+    return _dl_find_object((void *)(uintptr_t)address, out) == 0;
+}
+
+const char *opd_module_path(const struct dl_find_object *object)
+{
+    const char *name = object->dlfo_link_map->l_name;
+    return name != NULL && name[0] != '\0' ? name : opd_recorder.process->program;
+}
+
+bool opd_module_is_blas(void *handle, const struct dl_find_object *object)
+{
+    for (size_t i = 0; handle != NULL && i < OPD_COUNT(library_names); i++) {
+        struct dl_find_object found;
+        void *symbol = dlsym(handle, library_names[i]);
+        if (symbol != NULL && opd_module_find(&found, symbol) && found.dlfo_link_map == object->dlfo_link_map) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void ask_text(char *text, size_t size, void *handle, const char *name)
+{
+    union {
+        void *object;
+        char *(*function)(void);
+    } query = { .object = name != NULL ? dlsym(handle, name) : NULL };
+    const char *answer = query.object != NULL ? query.function() : NULL;
+    if (answer != NULL) {
+        snprintf(text, size, "%s", answer);
+    }
+}
+
+static void ask_library(opd_shared_module *module, void *handle)
+{
+    for (size_t i = 0; i < OPD_COUNT(queries); i++) {
+        ask_text(module->core, sizeof(module->core), handle, queries[i].core);
+        ask_text(module->config, sizeof(module->config), handle, queries[i].config);
+        union {
+            void *object;
+            int (*function)(void);
+        } threads = { .object = queries[i].threads != NULL ? dlsym(handle, queries[i].threads) : NULL };
+        if (threads.object != NULL) {
+            module->threads = threads.function();
+        }
+    }
+}
+
+/* The entry of the object if there is one, else a new one. */
+static opd_shared_module *enter(const struct dl_find_object *object, const char *path, uint16_t *number, bool *is_new)
+{
+    opd_process *process = opd_recorder.process;
+    uint64_t start = (uint64_t)(uintptr_t)object->dlfo_map_start;
+    uint32_t count = atomic_load(&process->module_count);
+    *is_new = false;
+    for (uint32_t i = 0; i < count && i < OPD_PROCESS_MODULES; i++) {
+        opd_shared_module *module = &process->modules[i];
+        if (atomic_load(&module->is_ready) != 0 && module->start == start && strcmp(module->path, path) == 0) {
+            *number = (uint16_t)(i + 1);
+            return module;
+        }
+    }
+    uint32_t index = atomic_fetch_add(&process->module_count, 1);
+    if (index >= OPD_PROCESS_MODULES) {
+        atomic_store(&process->module_count, OPD_PROCESS_MODULES);
+        return NULL;
+    }
+    *is_new = true;
+    *number = (uint16_t)(index + 1);
+    opd_shared_module *module = &process->modules[index];
+    module->start = start;
+    module->end = (uint64_t)(uintptr_t)object->dlfo_map_end;
+    snprintf(module->path, sizeof(module->path), "%s", path);
+    return module;
+}
+
+uint16_t opd_module_number(const struct dl_find_object *object, void *handle)
+{
+    uint16_t number = 0;
+    bool is_new;
+    opd_shared_module *module = enter(object, opd_module_path(object), &number, &is_new);
+    if (module != NULL && is_new) {
+        module->is_blas = opd_module_is_blas(handle, object);
+        if (module->is_blas) {
+            ask_library(module, handle);
+        }
+        atomic_store(&module->is_ready, 1);
+    }
+    return number;
+}
+
+static int note_object(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    (void)context;
+    struct dl_find_object object;
+    const void *address = (const void *)(info->dlpi_addr + info->dlpi_phdr[0].p_vaddr);
+    uint16_t number;
+    bool is_new;
+    if (opd_module_find(&object, address)) {
+        opd_shared_module *module = enter(&object, opd_module_path(&object), &number, &is_new);
+        if (module != NULL && is_new) {
+            module->is_bystander = 1;
+            atomic_store(&module->is_ready, 1);
+        }
+    }
+    return 0;
+}
+
+void opd_module_note_all(void)
+{
+    dl_iterate_phdr(note_object, NULL);
+}
