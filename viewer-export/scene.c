@@ -24,7 +24,13 @@ static int compare_calls(const void *left, const void *right)
     const opd_scene_call *b = right;
 
     int order = compare_threads(a->pid, a->tid, b->pid, b->tid);
-    return order != 0 ? order : a->position < b->position ? -1 : a->position > b->position;
+    if (order != 0) {
+        return order;
+    }
+    if (a->number != b->number) {
+        return a->number < b->number ? -1 : 1;
+    }
+    return a->position < b->position ? -1 : a->position > b->position;
 }
 
 /* Of one thread the entry with a name comes first. */
@@ -86,6 +92,7 @@ static opd_status read_calls(opd_scene *scene)
             bool is_unfinished = (call->flags & OPD_CALL_IN_FLIGHT) != 0 || call->end_ns < call->begin_ns;
             scene->calls[position] = (opd_scene_call){ .begin_ns = call->begin_ns,
                                                        .end_ns = call->end_ns,
+                                                       .number = call->number,
                                                        .pid = call->pid,
                                                        .tid = call->thread,
                                                        .position = position,

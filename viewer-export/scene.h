@@ -13,6 +13,7 @@
 
 typedef struct opd_scene_call {
     uint64_t begin_ns, end_ns; /* an unfinished call ends with the trace */
+    uint64_t number;           /* in its thread: of equal times the smaller is the outer one */
     uint32_t pid, tid;
     uint32_t position; /* in the bundle */
     bool is_unfinished;
@@ -44,7 +45,7 @@ typedef struct opd_scene_failure {
 
 typedef struct opd_scene {
     const opd_bundle *bundle;
-    opd_scene_call *calls; /* by pid, tid, position */
+    opd_scene_call *calls; /* by pid, tid, number, position */
     uint32_t call_count;
     opd_scene_thread *threads; /* by pid, tid */
     uint32_t thread_count;
