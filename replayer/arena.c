@@ -128,7 +128,7 @@ static void fill_content(opd_arena *arena, int index)
     while (opd_runs_next(&runs, &run)) {
         for (int64_t i = 0; i < run.count; i++) {
             uint8_t *element = (uint8_t *)view->data + run.offset + i * run.step;
-            opd_canary_fill(element, element + size, element, view->dtype, index, true);
+            opd_canary_fill(element, element + size, (uintptr_t)element, view->dtype, index, true);
         }
     }
 }
@@ -185,8 +185,8 @@ opd_status opd_arena_build(opd_arena *arena, opd_job *job, opd_call *call, opd_g
         opd_arena_group *group = &arena->groups[job->operands[i].group];
         if (call->operands[i].view.data != NULL && job->operands[i].group == i && group->reserve != NULL &&
             !group->is_sparse) {
-            opd_canary_fill(group->map_low, group->map_high, call->operands[i].view.data, call->operands[i].view.dtype,
-                            i, false);
+            opd_canary_fill(group->map_low, group->map_high, (uintptr_t)call->operands[i].view.data,
+                            call->operands[i].view.dtype, i, false);
         }
     }
     for (int i = 0; i < call->operand_count; i++) {

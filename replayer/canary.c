@@ -14,13 +14,13 @@
 #define TAG_64 UINT64_C(0x5cade)
 #define TAG_32 UINT32_C(0x5a)
 
-void opd_canary_fill(uint8_t *from, uint8_t *to, const uint8_t *phase, opd_dtype dtype, int operand, bool is_content)
+void opd_canary_fill(uint8_t *from, uint8_t *to, uintptr_t phase, opd_dtype dtype, int operand, bool is_content)
 {
     opd_dtype part = opd_dtype_real(dtype);
     size_t size = part == OPD_F64 ? 8 : part == OPD_F32 ? 4 : 1;
     uint64_t state = UINT64_C(0x9e3779b97f4a7c15) * (uint64_t)(operand + 1);
     /* Words are in step with the elements; ragged ends get plain bytes. */
-    size_t skip = (size_t)((uintptr_t)phase - (uintptr_t)from) % size;
+    size_t skip = (size_t)(phase - (uintptr_t)from) % size;
     while (from < to && (skip > 0 || (size_t)(to - from) < size)) {
         *from++ = 0xa5;
         skip -= skip > 0;

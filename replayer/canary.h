@@ -3,6 +3,8 @@
 #ifndef OPD_REPLAYER_CANARY_H
 #define OPD_REPLAYER_CANARY_H
 
+#include <stdint.h>
+
 #include <opsdebug/tensor.h>
 
 typedef struct opd_canary {
@@ -11,8 +13,8 @@ typedef struct opd_canary {
     int operand;
 } opd_canary;
 
-/* Fills [from, to); elements of dtype are at phase + k * size. */
-void opd_canary_fill(uint8_t *from, uint8_t *to, const uint8_t *phase, opd_dtype dtype, int operand, bool is_content);
+/* Fills [from, to); elements of dtype are at addresses phase + k * size. */
+void opd_canary_fill(uint8_t *from, uint8_t *to, uintptr_t phase, opd_dtype dtype, int operand, bool is_content);
 /* Is the component at element (a NaN, of real type part) a canary that arithmetic handed on? */
 opd_canary opd_canary_read(opd_dtype part, const void *element);
 

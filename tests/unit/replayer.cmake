@@ -1,0 +1,8 @@
+# Private headers of replayer/ are opened for its own unit tests.
+foreach(name cores environment verdict)
+  opd_add_test(test_${name} ${CMAKE_CURRENT_LIST_DIR}/test_${name}.c LABEL unit LINK opd_replayer)
+  target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/replayer)
+endforeach()
+opd_add_test(test_canary ${CMAKE_CURRENT_LIST_DIR}/test_canary.c ${CMAKE_SOURCE_DIR}/replayer/canary.c LABEL unit
+  LINK opd_core)
+target_include_directories(test_canary PRIVATE ${CMAKE_SOURCE_DIR}/replayer)
