@@ -86,6 +86,8 @@ opd_status opd_emit_c(opd_buffer *out, const opd_case *item, const opd_failure *
 void opd_diagnose(opd_failure *failure, const opd_call *call, const opd_failure *observed);
 /* Is label one of the labels in use? */
 bool opd_label_known(const char *label);
+/* The index-th label in use and what it means; NULL past the last. */
+const char *opd_label_at(int index, const char **meaning);
 
 /* ----------------------------------------------------------------------------------------------- grouping */
 

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+// Diagnosis: an ordered table of rules. The first rule that applies gives label, confidence and a sentence; a rule looks only at the
+// call, at what was recorded of its operands, and at what a replay observed.
+#include <ctype.h>
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <opsdebug/reduce.h>
+
+#define MOST_CONFIDENT 0.95F
+
+typedef struct evidence {
+    const opd_call *call;
+    const opd_failure *seen;     /* what a replay observed when it failed, else the recorded failure */
+    const opd_failure *observed; /* may be NULL */
+    opd_outcome outcome;         /* recorded */
+    bool has_health[OPD_MAX_OPERANDS];
+    opd_health before[OPD_MAX_OPERANDS];
+} evidence;
+
+typedef bool rule_fn(opd_failure *out, const evidence *facts);
+
+static const struct {
+    const char *word, *meaning;
+} labels[] = {
+#define OPD_LABEL(word, meaning) { word, meaning },
+#include "labels.def"
+#undef OPD_LABEL
+};
+
+bool opd_label_known(const char *label)
+{
+    for (size_t i = 0; i < OPD_COUNT(labels); i++) {
+        if (strcmp(labels[i].word, label) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *opd_label_at(int index, const char **meaning)
+{
+    if (index < 0 || (size_t)index >= OPD_COUNT(labels)) {
+        return NULL;
+    }
+    *meaning = labels[index].meaning;
+    return labels[index].word;
+}
+
+static bool decide(opd_failure *out, const char *label, double confidence, const char *format, ...) OPD_PRINTF(4, 5);
+static bool decide(opd_failure *out, const char *label, double confidence, const char *format, ...)
+{
+    va_list arguments;
+    snprintf(out->label, sizeof(out->label), "%s", label);
+    out->confidence = confidence < (double)MOST_CONFIDENT ? (float)confidence : MOST_CONFIDENT;
+    va_start(arguments, format);
+    vsnprintf(out->reason, sizeof(out->reason), format, arguments);
+    va_end(arguments);
+    return true;
+}
+
+/* ----------------------------------------------------------------------------------------------------- facts */
+
+static bool must_be_read(const opd_operand *operand)
+{
+    return (operand->role & OPD_ROLE_IN) != 0 && (operand->flags & OPD_OPERAND_MUST_NOT_READ) == 0;
+}
+
+static uint64_t infinities(const opd_health *health)
+{
+    return health->pos_inf + health->neg_inf;
+}
+
+static double largest(const opd_health *health)
+{
+    double size = fmax(fabs(health->min), fabs(health->max));
+    return isfinite(size) ? size : 0;
+}
+
+/* Index of the only operand of a kind with a NaN (or Inf) on entry; -1: none, -2: several. */
+static int only_operand_with(const evidence *facts, bool is_read, bool want_inf)
+{
+    int found = -1;
+    for (int i = 0; i < facts->call->operand_count; i++) {
+        const opd_operand *operand = &facts->call->operands[i];
+        uint64_t count = want_inf ? infinities(&facts->before[i]) : facts->before[i].nan;
+        if ((operand->flags & OPD_OPERAND_RETURNED) != 0 || must_be_read(operand) != is_read || count == 0) {
+            continue;
+        }
+        found = found == -1 ? i : -2;
+    }
+    return found;
+}
+
+/* Are the values of every operand that must be read known? */
+static bool knows_inputs(const evidence *facts)
+{
+    for (int i = 0; i < facts->call->operand_count; i++) {
+        if (must_be_read(&facts->call->operands[i]) && !facts->has_health[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void gather(evidence *facts, const opd_failure *failure, const opd_call *call, const opd_failure *observed)
+{
+    memset(facts, 0, sizeof(*facts));
+    facts->call = call;
+    facts->observed = observed;
+    facts->outcome = failure->outcome;
+    facts->seen = observed != NULL && observed->outcome != OPD_OUTCOME_OK ? observed : failure;
+    for (int i = 0; i < call->operand_count; i++) {
+        const opd_operand *operand = &call->operands[i];
+        if ((operand->flags & OPD_OPERAND_HAS_HEALTH) != 0) {
+            facts->before[i] = operand->health_before;
+            facts->has_health[i] = true;
+        } else if (operand->view.data != NULL && (operand->flags & OPD_OPERAND_UNREADABLE) == 0) {
+            opd_tensor_health(&facts->before[i], &operand->view);
+            facts->has_health[i] = true;
+        }
+    }
+}
+
+/* Length of the operand's declaration that starts at text: up to a comma or an arrow outside brackets. */
+static size_t declaration_size(const char *text)
+{
+    int depth = 0;
+    size_t size = 0;
+    for (; text[size] != '\0'; size++) {
+        char now = text[size];
+        depth += now == '(' || now == '[';
+        depth -= now == ')' || now == ']';
+        if (depth == 0 && (now == ',' || (now == '-' && text[size + 1] == '>'))) {
+            break;
+        }
+    }
+    return size;
+}
+
+/* Text of the condition under which the contract reads an operand, from its signature; "" when there is none. */
+static void condition_of(char *text, size_t size, const opd_op *op, const char *operand)
+{
+    size_t length = strlen(operand);
+    const char *at = op == NULL ? "" : op->signature;
+    text[0] = '\0';
+    while (*at != '\0') {
+        at += strspn(at, " ,->");
+        size_t declared = declaration_size(at);
+        const char *condition = strstr(at, " if(");
+        bool is_it = strncmp(at, operand, length) == 0 && at[length] == ':';
+        if (is_it && condition != NULL && condition < at + declared) {
+            condition += strlen(" if(");
+            int depth = 1;
+            size_t used = 0;
+            for (; *condition != '\0' && used + 1 < size; condition++) {
+                depth += *condition == '(';
+                depth -= *condition == ')';
+                if (depth == 0) {
+                    break;
+                }
+                text[used++] = *condition;
+            }
+            text[used] = '\0';
+            return;
+        }
+        at += declared;
+    }
+}
+
+/* "alpha = 0", "n = 0": the values named in the condition that are zero. */
+static void zero_values(char *text, size_t size, const opd_call *call, const char *operand)
+{
+    char condition[160];
+    char name[OPD_NAME];
+    condition_of(condition, sizeof(condition), call->op, operand);
+    opd_call copy = *call;
+    size_t used = 0;
+    text[0] = '\0';
+    for (const char *at = condition; *at != '\0';) {
+        size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+        if (length == 0 || length >= sizeof(name)) {
+            at++;
+            continue;
+        }
+        memcpy(name, at, length);
+        name[length] = '\0';
+        at += length;
+        const opd_value *value = opd_call_value(&copy, name);
+        bool is_scalar = value != NULL && (value->kind == OPD_VALUE_REAL || value->kind == OPD_VALUE_COMPLEX);
+        bool is_zero = is_scalar ? value->re == 0 && value->im == 0
+                                 : value != NULL && value->kind == OPD_VALUE_INT && value->i <= 0;
+        if (is_zero && used < size) {
+            used += (size_t)snprintf(text + used, size - used, "%s%s = 0", used == 0 ? "" : ", ", name);
+        }
+    }
+    if (text[0] == '\0') {
+        snprintf(text, size, "the contract");
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------------- rules */
+
+static bool abi_mismatch(opd_failure *out, const evidence *facts)
+{
+    if ((facts->call->flags & OPD_CALL_ABI_SUSPECT) == 0) {
+        return false;
+    }
+    return decide(
+        out, "abi-mismatch", 0.9,
+        "an integer argument of %s has a plausible low and an implausible high half: the caller passes 32-bit "
+        "integers to a 64-bit interface, or the reverse",
+        facts->call->name);
+}
+
+static bool bad_args(opd_failure *out, const evidence *facts)
+{
+    opd_call copy = *facts->call;
+    char text[256] = "";
+    const opd_operand *overflow = NULL;
+    if (copy.op == NULL || opd_call_check(&copy, text, sizeof(text), &overflow)) {
+        return false;
+    }
+    return decide(out, "bad-args", 0.95, "argument %d of %s: %s", (int)copy.bad_arg, facts->call->name, text);
+}
+
+static bool hang(opd_failure *out, const evidence *facts)
+{
+    if (facts->outcome != OPD_OUTCOME_HANG) {
+        return false;
+    }
+    return decide(out, "hang", 0.9, "%s did not return within the time limit", facts->call->name);
+}
+
+static bool index_overflow(opd_failure *out, const evidence *facts)
+{
+    opd_call copy = *facts->call;
+    char text[256] = "";
+    const opd_operand *overflow = NULL;
+    opd_outcome outcome = facts->outcome;
+    bool can_be = outcome == OPD_OUTCOME_CRASH || outcome == OPD_OUTCOME_OOB_READ || outcome == OPD_OUTCOME_OOB_WRITE ||
+                  outcome == OPD_OUTCOME_MISMATCH;
+    if (!can_be || copy.op == NULL || !opd_call_check(&copy, text, sizeof(text), &overflow) || overflow == NULL) {
+        return false;
+    }
+    int64_t low = 0;
+    int64_t high = 0;
+    opd_tensor_span(&overflow->view, &low, &high);
+    return decide(out, "index-overflow", 0.85, "%s spans %.3g elements: an offset does not fit a 32-bit integer",
+                  overflow->name, (double)(high - low) / (double)opd_dtype_size(overflow->view.dtype));
+}
+
+static bool out_of_bounds(opd_failure *out, const evidence *facts)
+{
+    const opd_failure *seen = facts->seen;
+    bool is_read = seen->outcome == OPD_OUTCOME_OOB_READ;
+    if (!is_read && seen->outcome != OPD_OUTCOME_OOB_WRITE) {
+        return false;
+    }
+    const char *word = is_read ? "oob-read" : "oob-write";
+    if (seen->distance < 0) {
+        return decide(out, word, 0.95, "%s %s %" PRId64 " bytes before the start of %s", facts->call->name,
+                      is_read ? "reads" : "writes", -seen->distance, seen->operand);
+    }
+    return decide(out, word, 0.95, "%s %s %" PRId64 " bytes past the end of %s", facts->call->name,
+                  is_read ? "reads" : "writes", seen->distance, seen->operand);
+}
+
+static bool unread_operand(opd_failure *out, const evidence *facts)
+{
+    bool is_inf = facts->outcome == OPD_OUTCOME_INF_BORN;
+    if (facts->outcome != OPD_OUTCOME_NAN_BORN && !is_inf) {
+        return false;
+    }
+    int read = only_operand_with(facts, true, is_inf);
+    int unread = only_operand_with(facts, false, is_inf);
+    if (!is_inf && unread == -1) {
+        unread = only_operand_with(facts, false, true); /* 0 * Inf makes a NaN as well */
+    }
+    if (read != -1 || unread == -1) {
+        return false;
+    }
+    if (unread == -2) {
+        return decide(out, "unread-operand-read", 0.85,
+                      "%s comes from operands that must not be read; no operand that must be read holds one",
+                      is_inf ? "Inf" : "NaN");
+    }
+    char why[96];
+    const char *name = facts->call->operands[unread].name;
+    zero_values(why, sizeof(why), facts->call, name);
+    return decide(out, "unread-operand-read", 0.95,
+                  "the only operand with %s is %s, which must not be read (%s): the routine reads it",
+                  facts->before[unread].nan > 0 ? "NaN" : "Inf", name, why);
+}
+
+static bool empty(opd_failure *out, const evidence *facts)
+{
+    int64_t terms = 0;
+    const opd_call *call = facts->call;
+    if (facts->outcome == OPD_OUTCOME_OK || call->op == NULL || call->op->level < 2 || call->op->reduction == NULL ||
+        strcmp(call->op->reduction, "0") == 0 || opd_call_eval(&terms, call, call->op->reduction) != OPD_OK ||
+        terms > 0) {
+        return false;
+    }
+    for (int i = 0; i < call->operand_count; i++) {
+        const opd_operand *operand = &call->operands[i];
+        bool is_untouched = !opd_digest_is_none(&operand->after) && opd_digest_equal(&operand->before, &operand->after);
+        if ((operand->role & OPD_ROLE_OUT) != 0 && is_untouched) {
+            return decide(out, "empty", 0.9, "the sum is empty (%s = 0) and %s was left as it was before the call",
+                          call->op->reduction, operand->name);
+        }
+    }
+    return false;
+}
+
+/* The scalar that multiplies the inputs, when there is one and it is zero. */
+static bool is_scaled_by_zero(const opd_call *call)
+{
+    opd_call copy = *call;
+    const opd_value *alpha = opd_call_value(&copy, "alpha");
+    return alpha != NULL && alpha->kind != OPD_VALUE_INT && alpha->re == 0 && alpha->im == 0;
+}
+
+static bool nan_lost(opd_failure *out, const evidence *facts)
+{
+    if (facts->outcome != OPD_OUTCOME_MISMATCH || !is_scaled_by_zero(facts->call)) {
+        return false;
+    }
+    int read = only_operand_with(facts, true, false);
+    read = read == -1 ? only_operand_with(facts, true, true) : read;
+    if (read == -1) {
+        return false;
+    }
+    for (int i = 0; i < facts->call->operand_count; i++) {
+        const opd_operand *operand = &facts->call->operands[i];
+        bool is_known = (operand->flags & OPD_OPERAND_HAS_HEALTH) != 0;
+        if ((operand->role & OPD_ROLE_OUT) != 0 && is_known && operand->health_after.nan > 0) {
+            return false;
+        }
+    }
+    return decide(out, "nan-lost", 0.8,
+                  "an input holds NaN or Inf, alpha is 0, and the result holds none: libraries differ here by design");
+}
+
+static bool norm_of_negative_stride(opd_failure *out, const evidence *facts)
+{
+    opd_call copy = *facts->call;
+    const opd_value *increment = opd_call_value(&copy, "incx");
+    if (facts->outcome != OPD_OUTCOME_MISMATCH || copy.op == NULL || strcmp(copy.op->name, "nrm2") != 0 ||
+        increment == NULL || increment->i >= 0) {
+        return false;
+    }
+    return decide(out, "attr-semantics", 0.9,
+                  "a negative increment (%" PRId64 "): BLAS before LAPACK 3.10 returns 0, later ones the norm",
+                  increment->i);
+}
+
+/* Upper estimate of a product of inputs summed over the reduction, as a power of ten against the type's range. */
+static bool may_overflow(const evidence *facts, double *estimate)
+{
+    int64_t terms = 1;
+    double product = 1;
+    const opd_call *call = facts->call;
+    double range = opd_dtype_real(call->dtype) == OPD_F32 ? (double)FLT_MAX : DBL_MAX;
+    if (call->op != NULL && call->op->reduction != NULL && opd_call_eval(&terms, call, call->op->reduction) != OPD_OK) {
+        terms = 1;
+    }
+    double sum = 0;
+    for (int i = 0; i < call->operand_count; i++) {
+        double size = largest(&facts->before[i]);
+        if (must_be_read(&call->operands[i]) && facts->has_health[i] && size > 0) {
+            bool is_output = (call->operands[i].role & OPD_ROLE_OUT) != 0;
+            product += is_output ? 0 : log10(size);
+            sum = fmax(sum, is_output ? log10(size) : 0);
+        }
+    }
+    product += log10(terms > 1 ? (double)terms : 1) - 1;
+    *estimate = fmax(product, sum);
+    return *estimate > log10(range) - 0.5;
+}
+
+static bool nan_made(opd_failure *out, const evidence *facts)
+{
+    double estimate = 0;
+    if (facts->outcome != OPD_OUTCOME_NAN_BORN || !knows_inputs(facts) || only_operand_with(facts, true, false) != -1) {
+        return false;
+    }
+    if (only_operand_with(facts, true, true) != -1) {
+        return decide(out, "nan-made", 0.9, "the operands hold Inf and no NaN: Inf - Inf or 0 * Inf");
+    }
+    if (may_overflow(facts, &estimate)) {
+        return decide(out, "nan-made", 0.9,
+                      "all operands are finite, but products and sums reach about 1e%d, beyond the range of %s: an "
+                      "intermediate overflow, then Inf - Inf or 0 * Inf",
+                      (int)estimate, opd_dtype_name(facts->call->dtype));
+    }
+    return decide(out, "nan-made", 0.6, "all operands are finite and no product can overflow, yet %s holds NaN",
+                  out->operand[0] != '\0' ? out->operand : "the result");
+}
+
+static bool overflow(opd_failure *out, const evidence *facts)
+{
+    double estimate = 0;
+    if (facts->outcome != OPD_OUTCOME_INF_BORN || !knows_inputs(facts) || only_operand_with(facts, true, true) != -1 ||
+        !may_overflow(facts, &estimate)) {
+        return false;
+    }
+    bool is_half = facts->call->dtype == OPD_F16;
+    return decide(out, is_half ? "fp16-overflow" : "overflow", 0.9,
+                  "all operands are finite; products and sums reach about 1e%d, beyond the range of %s", (int)estimate,
+                  opd_dtype_name(facts->call->dtype));
+}
+
+static bool rounding_only(opd_failure *out, const evidence *facts)
+{
+    bool is_value = facts->outcome == OPD_OUTCOME_MISMATCH || facts->outcome == OPD_OUTCOME_REQUESTED;
+    if (!is_value || facts->observed == NULL || facts->observed->outcome != OPD_OUTCOME_OK) {
+        return false;
+    }
+    return decide(out, "rounding-only", 0.8, "the replay is within the rounding bound of the reference: no fault");
+}
+
+/* Stronger evidence first. */
+static rule_fn *const rules[] = {
+    abi_mismatch,   bad_args,      hang,     index_overflow,          out_of_bounds,
+    unread_operand, empty,         nan_lost, norm_of_negative_stride, nan_made,
+    overflow,       rounding_only,
+};
+
+void opd_diagnose(opd_failure *failure, const opd_call *call, const opd_failure *observed)
+{
+    evidence facts;
+    gather(&facts, failure, call, observed);
+    failure->label[0] = '\0';
+    failure->confidence = 0;
+    for (size_t i = 0; i < OPD_COUNT(rules); i++) {
+        if (rules[i](failure, &facts)) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers, arrays and tables of the stand-alone program. A number is the shortest decimal that reads back as the same value.
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit.h"
+
+enum {
+    LINE_COLUMNS = 100,
+    FILL_ELEMENTS = 64, /* longer arrays of one value are filled by a loop */
+};
+
+const char *opd_emit_type(opd_dtype dtype)
+{
+    opd_dtype real = opd_dtype_real(dtype);
+    return real == OPD_F32 ? "float" : real == OPD_F64 ? "double" : "long long";
+}
+
+void opd_emit_number(char *text, size_t size, opd_dtype dtype, double value)
+{
+    bool is_single = opd_dtype_real(dtype) == OPD_F32;
+    if (isnan(value) || isinf(value)) {
+        snprintf(text, size, "%s", isnan(value) ? "NAN" : value > 0 ? "INFINITY" : "-INFINITY");
+        return;
+    }
+    if (value == 0 && signbit(value)) {
+        snprintf(text, size, "-0.0");
+        return;
+    }
+    for (int digits = 1; digits <= DBL_DECIMAL_DIG; digits++) {
+        snprintf(text, size, "%.*g", digits, value);
+        bool is_back = is_single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
+        if (is_back) {
+            break;
+        }
+    }
+    size_t length = strlen(text);
+    if (is_single && strpbrk(text, ".e") != NULL && length + 1 < size) {
+        memcpy(text + length, "f", 2);
+    }
+}
+
+/* Comma-separated items, wrapped. */
+typedef struct list {
+    opd_buffer *out;
+    int column;
+    bool is_first;
+} list;
+
+static void list_add(list *items, const char *text)
+{
+    int length = (int)strlen(text);
+    if (!items->is_first) {
+        opd_buffer_print(items->out, ",");
+        items->column++;
+    }
+    if (items->column + length + 2 > LINE_COLUMNS) {
+        opd_buffer_print(items->out, "\n   ");
+        items->column = 3;
+    }
+    opd_buffer_print(items->out, " %s", text);
+    items->column += length + 1;
+    items->is_first = false;
+}
+
+static int parts_of(opd_dtype dtype)
+{
+    return opd_dtype_is_complex(dtype) ? 2 : 1;
+}
+
+/* Marks the elements of an array that exist; the rest are gaps. */
+static void mark_existing(uint8_t *exists, const opd_emitter *emit, int which)
+{
+    const opd_emit_array *array = &emit->arrays[which];
+    for (int o = 0; o < emit->item->call.operand_count; o++) {
+        const opd_tensor *view = &emit->item->call.operands[o].view;
+        opd_runs runs;
+        opd_run run;
+        if (emit->array_of[o] != which) {
+            continue;
+        }
+        opd_runs_begin(&runs, view);
+        while (opd_runs_next(&runs, &run)) {
+            uintptr_t at = (uintptr_t)view->data + (uintptr_t)run.offset - array->low;
+            for (int64_t i = 0; i < run.count; i++) {
+                exists[(at + (uintptr_t)(i * run.step)) / opd_dtype_size(array->dtype)] = 1;
+            }
+        }
+    }
+}
+
+static void load_at(const opd_emit_array *array, size_t element, double part[2])
+{
+    const char *base = (const char *)array->low; // NOLINT(performance-no-int-to-ptr): an address of the case's memory
+    opd_element_load(array->dtype, base + element * opd_dtype_size(array->dtype), &part[0], &part[1]);
+}
+
+static bool same_bits(const double a[2], const double b[2])
+{
+    return memcmp(a, b, 2 * sizeof(*a)) == 0;
+}
+
+/* One value everywhere and no gap? */
+static bool is_uniform(const opd_emit_array *array, const uint8_t *exists, size_t count, double first[2])
+{
+    double now[2];
+    load_at(array, 0, first);
+    for (size_t i = 0; i < count; i++) {
+        load_at(array, i, now);
+        if (!exists[i] || !same_bits(first, now)) {
+            return false;
+        }
+    }
+    return count > FILL_ELEMENTS && first[1] == 0;
+}
+
+static void print_initialiser(opd_emitter *emit, const opd_emit_array *array, const uint8_t *exists, size_t count)
+{
+    int parts = parts_of(array->dtype);
+    list items = { emit->out, 0, true };
+    opd_buffer_print(emit->out, "static %s %s_data[%zu] = {", opd_emit_type(array->dtype), array->name,
+                     count * (size_t)parts);
+    items.column = 24 + (int)strlen(array->name);
+    for (size_t i = 0; i < count; i++) {
+        double part[2] = { 0, 0 };
+        char text[48] = "GAP";
+        if (exists[i]) {
+            load_at(array, i, part);
+        }
+        for (int p = 0; p < parts; p++) {
+            if (exists[i]) {
+                opd_emit_number(text, sizeof(text), array->dtype, part[p]);
+            }
+            list_add(&items, text);
+        }
+    }
+    opd_buffer_print(emit->out, " };\n");
+}
+
+static opd_status print_array(opd_emitter *emit, int which)
+{
+    const opd_emit_array *array = &emit->arrays[which];
+    size_t count = (array->high - array->low) / opd_dtype_size(array->dtype);
+    int parts = parts_of(array->dtype);
+    uint8_t *exists = NULL;
+    double first[2];
+    if (array->is_sparse || count == 0) {
+        opd_buffer_print(emit->out, count == 0 ? "static %s %s_data[1];\n" : "static %s *%s_data;\n",
+                         opd_emit_type(array->dtype), array->name);
+        return OPD_OK;
+    }
+    opd_status status = opd_alloc((void **)&exists, count);
+    if (status != OPD_OK) {
+        return status;
+    }
+    mark_existing(exists, emit, which);
+    if (is_uniform(array, exists, count, first)) {
+        opd_buffer_print(emit->out, "static %s %s_data[%zu];\n", opd_emit_type(array->dtype), array->name,
+                         count * (size_t)parts);
+    } else {
+        print_initialiser(emit, array, exists, count);
+    }
+    opd_free(exists);
+    return OPD_OK;
+}
+
+static void print_sparse_fill(opd_emitter *emit, int which)
+{
+    const opd_emit_array *array = &emit->arrays[which];
+    int parts = parts_of(array->dtype);
+    size_t bytes = array->high - array->low;
+    opd_buffer_print(emit->out, "    %s_data = reserve(%zuu);\n", array->name, bytes);
+    for (int o = 0; o < emit->item->call.operand_count; o++) {
+        const opd_tensor *view = &emit->item->call.operands[o].view;
+        opd_runs runs;
+        opd_run run;
+        if (emit->array_of[o] != which) {
+            continue;
+        }
+        opd_runs_begin(&runs, view);
+        while (opd_runs_next(&runs, &run)) {
+            size_t at = (uintptr_t)view->data + (uintptr_t)run.offset - array->low;
+            for (int64_t i = 0; i < run.count; i++) {
+                size_t element = (at + (size_t)(i * run.step)) / opd_dtype_size(array->dtype);
+                double part[2];
+                load_at(array, element, part);
+                for (int p = 0; p < parts; p++) {
+                    char text[48];
+                    opd_emit_number(text, sizeof(text), array->dtype, part[p]);
+                    opd_buffer_print(emit->out, "    %s_data[%zu] = %s;\n", array->name,
+                                     element * (size_t)parts + (size_t)p, text);
+                }
+            }
+        }
+    }
+}
+
+static opd_status print_fill(opd_emitter *emit, int which)
+{
+    const opd_emit_array *array = &emit->arrays[which];
+    size_t count = (array->high - array->low) / opd_dtype_size(array->dtype);
+    uint8_t *exists = NULL;
+    double first[2];
+    char text[48];
+    if (array->is_sparse) {
+        print_sparse_fill(emit, which);
+        return OPD_OK;
+    }
+    if (count <= FILL_ELEMENTS) {
+        return OPD_OK;
+    }
+    opd_status status = opd_alloc((void **)&exists, count);
+    if (status != OPD_OK) {
+        return status;
+    }
+    mark_existing(exists, emit, which);
+    if (is_uniform(array, exists, count, first) && (first[0] != 0 || signbit(first[0]))) {
+        int parts = parts_of(array->dtype);
+        opd_emit_number(text, sizeof(text), array->dtype, first[0]);
+        opd_buffer_print(emit->out, "    for (size_t i = 0; i < %zu; i%s) {\n        %s_data[i] = %s;\n    }\n",
+                         count * (size_t)parts, parts == 2 ? " += 2" : "++", array->name, text);
+    }
+    opd_free(exists);
+    return OPD_OK;
+}
+
+void opd_emit_fills(opd_emitter *emit)
+{
+    for (int i = 0; i < emit->array_count && emit->out->status == OPD_OK; i++) {
+        emit->out->status = print_fill(emit, i);
+    }
+}
+
+static bool has_gap(const opd_emitter *emit)
+{
+    for (int i = 0; i < emit->array_count; i++) {
+        const opd_emit_array *array = &emit->arrays[i];
+        size_t count = (array->high - array->low) / opd_dtype_size(array->dtype);
+        uint8_t *exists = NULL;
+        if (array->is_sparse || count == 0 || opd_alloc((void **)&exists, count) != OPD_OK) {
+            continue;
+        }
+        mark_existing(exists, emit, i);
+        bool found = memchr(exists, 0, count) != NULL;
+        opd_free(exists);
+        if (found) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void opd_emit_arrays(opd_emitter *emit)
+{
+    if (has_gap(emit)) {
+        opd_buffer_print(emit->out, "#define GAP NAN /* memory between elements: nobody may read it */\n");
+    }
+    for (int i = 0; i < emit->array_count && emit->out->status == OPD_OK; i++) {
+        emit->out->status = print_array(emit, i);
+    }
+    for (int o = 0; o < emit->item->call.operand_count; o++) {
+        const opd_operand *operand = &emit->item->call.operands[o];
+        if ((operand->flags & OPD_OPERAND_RETURNED) != 0) {
+            opd_buffer_print(emit->out, "static %s %s_data[%d];\n", opd_emit_type(operand->view.dtype), operand->name,
+                             parts_of(operand->view.dtype));
+        }
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------- tables */
+
+bool opd_emit_is_checked(const opd_emitter *emit, int operand)
+{
+    const opd_operand *bound = &emit->item->call.operands[operand];
+    bool has_memory = emit->array_of[operand] >= 0 || (bound->flags & OPD_OPERAND_RETURNED) != 0;
+    return (bound->role & OPD_ROLE_OUT) != 0 && has_memory && emit->item->call.bad_arg == 0 &&
+           opd_tensor_existing(&bound->view) > 0;
+}
+
+bool opd_emit_has_table(const opd_emitter *emit, bool with_values)
+{
+    for (int o = 0; o < emit->item->call.operand_count; o++) {
+        if (opd_emit_is_checked(emit, o) && (emit->options->want[o] != NULL) == with_values) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static double round_to(opd_dtype dtype, long double value)
+{
+    return opd_dtype_real(dtype) == OPD_F32 ? (double)(float)value : (double)value;
+}
+
+/* Unit in the last place of a value of dtype's component. */
+static double ulp_of(opd_dtype dtype, double value)
+{
+    int exponent = 0;
+    double size = fabs(value);
+    double least = opd_dtype_real(dtype) == OPD_F32 ? (double)FLT_TRUE_MIN : DBL_TRUE_MIN;
+    if (size == 0 || !isfinite(size)) {
+        return least;
+    }
+    frexp(size, &exponent);
+    return fmax(ldexp(opd_dtype_epsilon(dtype), exponent - 1), least);
+}
+
+/* Bound of one component: ratio 16 of the gauge and one unit in the last place. */
+static double bound_of(const opd_emitter *emit, int operand, int64_t flat, double want)
+{
+    const opd_tensor *view = &emit->item->call.operands[operand].view;
+    const long double *gauge = emit->options->gauge[operand];
+    if (!opd_dtype_is_float(view->dtype)) {
+        return 0;
+    }
+    double terms = gauge != NULL ? (double)gauge[flat] : fabs(want);
+    return isfinite(terms) ? 16 * opd_dtype_epsilon(view->dtype) * terms + ulp_of(view->dtype, want) : 0;
+}
+
+static void print_table(opd_emitter *emit, int operand)
+{
+    const opd_operand *bound = &emit->item->call.operands[operand];
+    const opd_tensor *view = &bound->view;
+    const long double *want = emit->options->want[operand];
+    int parts = parts_of(view->dtype);
+    int64_t count = opd_tensor_count(view);
+    int64_t size = (int64_t)opd_dtype_size(view->dtype) / parts;
+    int64_t index[OPD_MAX_RANK] = { 0 };
+    bool is_returned = (bound->flags & OPD_OPERAND_RETURNED) != 0;
+    list items = { emit->out, 60, true };
+    opd_buffer_print(emit->out,
+                     want != NULL ? "static const expected %s_expected[] = {" : "static const long %s_at[] = {",
+                     bound->name);
+    for (int64_t flat = 0; flat < count; flat++) {
+        opd_tensor_unflatten(view, flat, index);
+        if (!opd_tensor_exists(view, index)) {
+            continue;
+        }
+        uintptr_t base = is_returned ? (uintptr_t)view->data : emit->arrays[emit->array_of[operand]].low;
+        int64_t at =
+            is_returned ? 0 : (int64_t)((uintptr_t)view->data + (uintptr_t)opd_tensor_offset(view, index) - base);
+        for (int p = 0; p < parts; p++) {
+            char text[128];
+            char value[48];
+            int used = snprintf(text, sizeof(text), want != NULL ? "{ %lld" : "%lld", (long long)(at / size + p));
+            if (want != NULL && used > 0) {
+                double rounded = round_to(view->dtype, want[flat * parts + p]);
+                opd_emit_number(value, sizeof(value), OPD_F64, rounded);
+                snprintf(text + used, sizeof(text) - (size_t)used, ", %s, %.3g }", value,
+                         bound_of(emit, operand, flat, rounded));
+            }
+            list_add(&items, text);
+        }
+    }
+    opd_buffer_print(emit->out, " };\n");
+}
+
+void opd_emit_tables(opd_emitter *emit)
+{
+    if (opd_emit_has_table(emit, true)) {
+        opd_buffer_print(emit->out, "\n/* Where in the array, the right value, and how far rounding may take it. */\n"
+                                    "typedef struct expected {\n    long at;\n    double want, bound;\n} expected;\n");
+    }
+    for (int o = 0; o < emit->item->call.operand_count; o++) {
+        if (opd_emit_is_checked(emit, o)) {
+            print_table(emit, o);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stand-alone program needs of a call: its symbol, where its pointer arguments lie, which operands share an array. All of
+// it comes from the routine's contract and from the words of the call.
+#include <stdio.h>
+#include <string.h>
+
+#include "emit.h"
+
+enum {
+    DENSE_ELEMENTS = 4096, /* longer arrays that are mostly gaps are mapped, not written out */
+};
+
+static bool fits_int32(const opd_call *call)
+{
+    for (int i = 0; i < call->symbol_count; i++) {
+        if (call->symbols[i].i != (int32_t)call->symbols[i].i) {
+            return false;
+        }
+    }
+    for (int i = 0; i < call->attr_count; i++) {
+        if (call->attrs[i].kind == OPD_VALUE_INT && call->attrs[i].i != (int32_t)call->attrs[i].i) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The plain name of the form that was called; the 64-bit one only when an argument needs it. */
+static void name_symbol(opd_emitter *emit)
+{
+    const opd_call *call = &emit->item->call;
+    int bytes = (call->flags & OPD_CALL_ILP64) != 0 && !fits_int32(call) ? 8 : 4;
+    emit->int_type = bytes == 8 ? "int64_t" : "int";
+    if (bytes == 8 && call->symbol[0] != '\0') {
+        snprintf(emit->symbol, sizeof(emit->symbol), "%s", call->symbol);
+        return;
+    }
+    for (int i = 0; i < opd_name_pattern_count(); i++) {
+        const opd_name_pattern *pattern = opd_name_pattern_at(i);
+        if (pattern->is_cblas == emit->is_cblas && pattern->int_bytes == bytes &&
+            opd_routine_symbol(emit->symbol, sizeof(emit->symbol), emit->routine, pattern)) {
+            return;
+        }
+    }
+}
+
+static int operand_named(const opd_call *call, const char *name)
+{
+    for (int i = 0; i < call->operand_count; i++) {
+        if (strcmp(call->operands[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static void place_pointers(opd_emitter *emit)
+{
+    const opd_call *call = &emit->item->call;
+    int word = call->op->has_layout ? 1 : 0;
+    for (int i = 0; i < emit->arg_count; i++) {
+        const opd_arg *arg = &emit->args[i];
+        emit->word_of[i] = word;
+        word += arg->kind == OPD_ARG_SCALAR && opd_dtype_is_complex(arg->dtype) ? 2 : 1;
+        int operand = arg->kind == OPD_ARG_OPERAND ? operand_named(call, arg->name) : -1;
+        if (operand >= 0) {
+            emit->pointer_of[operand] = (uintptr_t)emit->words[emit->word_of[i]];
+        }
+    }
+}
+
+/* Memory an operand needs: its existing elements and the element its pointer argument names. */
+static void range_of(const opd_emitter *emit, int operand, uintptr_t *low, uintptr_t *high)
+{
+    const opd_tensor *view = &emit->item->call.operands[operand].view;
+    int64_t first = 0;
+    int64_t last = 0;
+    opd_tensor_span(view, &first, &last);
+    *low = (uintptr_t)view->data + (uintptr_t)first;
+    *high = (uintptr_t)view->data + (uintptr_t)last;
+    uintptr_t pointer = emit->pointer_of[operand];
+    if (first == last) {
+        *low = pointer != 0 ? pointer : (uintptr_t)view->data;
+        *high = *low;
+    } else if (pointer != 0 && pointer < *low) {
+        *low = pointer;
+    }
+}
+
+static void add_to_array(opd_emitter *emit, int operand)
+{
+    const opd_operand *bound = &emit->item->call.operands[operand];
+    uintptr_t low = 0;
+    uintptr_t high = 0;
+    emit->array_of[operand] = -1;
+    if ((bound->flags & OPD_OPERAND_RETURNED) != 0 || bound->view.data == NULL) {
+        return;
+    }
+    range_of(emit, operand, &low, &high);
+    for (int i = 0; i < emit->array_count; i++) {
+        opd_emit_array *array = &emit->arrays[i];
+        bool meets = (low < array->high && array->low < high) || low == array->low;
+        if (meets && opd_dtype_real(array->dtype) == opd_dtype_real(bound->view.dtype)) {
+            array->low = low < array->low ? low : array->low;
+            array->high = high > array->high ? high : array->high;
+            emit->array_of[operand] = i;
+            return;
+        }
+    }
+    opd_emit_array *array = &emit->arrays[emit->array_count];
+    snprintf(array->name, sizeof(array->name), "%s", bound->name);
+    array->dtype = bound->view.dtype;
+    array->low = low;
+    array->high = high;
+    emit->array_of[operand] = emit->array_count++;
+}
+
+static void classify_arrays(opd_emitter *emit)
+{
+    const opd_call *call = &emit->item->call;
+    int guarded = emit->failure->outcome == OPD_OUTCOME_OOB_READ || emit->failure->outcome == OPD_OUTCOME_OOB_WRITE
+                      ? operand_named(call, emit->failure->operand)
+                      : -1;
+    for (int i = 0; i < emit->array_count; i++) {
+        opd_emit_array *array = &emit->arrays[i];
+        int64_t existing = 0;
+        for (int o = 0; o < call->operand_count; o++) {
+            existing += emit->array_of[o] == i ? opd_tensor_existing(&call->operands[o].view) : 0;
+        }
+        int64_t elements = (int64_t)((array->high - array->low) / opd_dtype_size(array->dtype));
+        array->is_sparse = elements > DENSE_ELEMENTS && existing < elements / 4;
+        array->is_guarded = guarded >= 0 && emit->array_of[guarded] == i && !array->is_sparse;
+    }
+}
+
+opd_status opd_emit_prepare(opd_emitter *emit, opd_buffer *out, const opd_case *item, const opd_failure *failure,
+                            const opd_emit_options *options)
+{
+    const opd_call *call = &item->call;
+    memset(emit, 0, sizeof(*emit));
+    emit->out = out;
+    emit->item = item;
+    emit->failure = failure;
+    emit->options = options;
+    emit->routine = call->op != NULL ? opd_routine_find(call->name) : NULL;
+    if (emit->routine == NULL) {
+        return opd_fail(OPD_E_UNSUPPORTED, "%s is not a BLAS routine: there is no C form to write", call->name);
+    }
+    emit->is_cblas = (call->flags & OPD_CALL_CBLAS) != 0;
+    emit->has_order = call->op->has_layout && (emit->is_cblas || call->op->has_order_argument);
+    emit->arg_count = opd_routine_args(emit->routine, emit->args, OPD_MAX_WORDS);
+    opd_call_to_words(emit->words, call);
+    name_symbol(emit);
+    place_pointers(emit);
+    for (int o = 0; o < call->operand_count; o++) {
+        add_to_array(emit, o);
+    }
+    classify_arrays(emit);
+    return OPD_OK;
+}
