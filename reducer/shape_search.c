@@ -121,7 +121,8 @@ static bool escape(opd_search *s, int dim)
     }
     for (int i = 0; i < s->tile_count; i++) {
         int64_t tile = s->tiles[i];
-        if (tile < 2 || tile >= size) {
+        bool is_power = (tile & (tile - 1)) == 0; /* those the descent has covered */
+        if (tile < 3 || tile >= size || is_power) {
             continue;
         }
         if (take_one(s, dim, tile + 1) || take_one(s, dim, size % tile == 0 ? tile : size % tile)) {
@@ -135,17 +136,23 @@ static bool escape(opd_search *s, int dim)
     return false;
 }
 
-static void shrink_one(opd_search *s, int dim)
+/* The ladders: few questions, large steps. Returns the largest size below that is known to pass. */
+static int64_t shrink_coarsely(opd_search *s, int dim)
 {
     int64_t rung[64];
+    int64_t below = s->least[dim];
+    climb(s, dim, rung, residue_ladder(rung, s->value[dim], below), &below);
+    climb(s, dim, rung, boundary_ladder(rung, s->value[dim], below), &below);
+    return below;
+}
+
+static void shrink_one(opd_search *s, int dim)
+{
     do {
-        int64_t below = s->least[dim];
-        if (s->value[dim] == below || take_one(s, dim, below)) {
+        if (s->value[dim] == s->least[dim] || take_one(s, dim, s->least[dim])) {
             return;
         }
-        climb(s, dim, rung, residue_ladder(rung, s->value[dim], below), &below);
-        climb(s, dim, rung, boundary_ladder(rung, s->value[dim], below), &below);
-        descend(s, dim, 1, below);
+        descend(s, dim, 1, shrink_coarsely(s, dim));
     } while (escape(s, dim));
 }
 
