@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The digest: XXH3-128 over the walk's header and the packed bytes. xxHash is compiled in, so that the preloaded object
- * needs no library.
+ * The digest: XXH3-128 over the walk's header and the packed bytes. The bulk is hashed by the kernel of
+ * the CPU's instruction set; the state is the same for all of them.
  */
 #include "digest.h"
 
 #include <string.h>
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wcast-qual"
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Wundef"
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-#pragma GCC diagnostic pop
-
+#include "kernels.h"
 #include "walk.h"
+#include "xxh3.h"
 
 _Static_assert(sizeof(XXH3_state_t) <= sizeof(opd_digester), "opd_digester is too small");
 _Static_assert(_Alignof(XXH3_state_t) <= _Alignof(opd_digester), "opd_digester is not aligned enough");
@@ -62,7 +55,7 @@ void opd_digester_begin(opd_digester *digester, const opd_runs *runs)
 
 void opd_digester_update(opd_digester *digester, const void *bytes, size_t size)
 {
-    (void)XXH3_128bits_update(state_of(digester), bytes, size);
+    opd_kernels_get()->digest_update(digester->state, bytes, size);
 }
 
 opd_digest opd_digester_end(const opd_digester *digester)

@@ -1,95 +1,277 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Health of elements: classes, extremes and mean.
+ * Health of elements. Chunks are brought to float or double, exactly but for 64-bit integers, and summed by the kernels in kernels_body.h. Only
+ * chunks in which the sums show something rare (a NaN, an Inf; for complex numbers also a zero or a subnormal) are looked at
+ * again to count by element.
  */
 #include "health.h"
 
-#include "dtype.h"
+#include <string.h>
+
+#include "elementary.h"
+
+/* Components as the kernels take them. */
+typedef union chunk {
+    float f32[OPD_CHUNK];
+    double f64[OPD_CHUNK];
+} chunk;
+
+static bool is_held_as_float(const opd_dtype_info *info)
+{
+    return info->kind == OPD_CLASS_FLOAT ? info->part <= 4 : info->part <= 2;
+}
 
 void opd_health_begin(opd_health_state *state, opd_health *out, opd_dtype dtype, bool is_full)
 {
-    *state = (opd_health_state){ .out = out, .dtype = dtype, .is_full = is_full };
+    const opd_dtype_info *info = opd_dtype_info_of(dtype);
+    *state = (opd_health_state){ .out = out,
+                                 .info = info,
+                                 .kernels = opd_kernels_get(),
+                                 .dtype = dtype,
+                                 .is_full = is_full,
+                                 .is_complex = info->size != info->part };
     *out = (opd_health){ .first_nan = -1, .first_inf = -1 };
-    if (is_full) {
-        out->min = __builtin_inf();
-        out->max = -__builtin_inf();
+    if (info->kind == OPD_CLASS_FLOAT) {
+        state->normal = opd_power_of_two(2 - (1 << (info->exponent_bits - 1)));
+    }
+    for (int l = 0; l < OPD_LANES; l++) {
+        state->lanes.min[l] = __builtin_inf();
+        state->lanes.max[l] = -__builtin_inf();
     }
 }
 
-/* Smallest normal number of a component. */
-static double least_normal(const opd_dtype_info *info)
+#define WIDEN(type, member, real)                                 \
+    for (size_t i = 0; i < count; i++) {                          \
+        type value;                                               \
+        memcpy(&value, bytes + i * sizeof(value), sizeof(value)); \
+        out->member[i] = (real)value;                             \
+    }                                                             \
+    break;
+
+/* Brings count components to float or double: in out, or where they lie when they are that already. */
+static const uint8_t *load(chunk *out, const opd_health_state *state, const uint8_t *bytes, size_t count)
 {
-    int top = 1 << (info->exponent_bits - 1);
-    double value = 1.0;
-    for (int i = 2; i < top; i++) {
-        value *= 0.5;
+    switch (state->dtype) {
+    case OPD_F16:
+        state->kernels->widen_f16(out->f32, bytes, count);
+        break;
+    case OPD_BF16:
+        state->kernels->widen_bf16(out->f32, bytes, count);
+        break;
+    case OPD_I8:
+        WIDEN(int8_t, f32, float)
+    case OPD_U8:
+        WIDEN(uint8_t, f32, float)
+    case OPD_I16:
+        WIDEN(int16_t, f32, float)
+    case OPD_U16:
+        WIDEN(uint16_t, f32, float)
+    case OPD_I32:
+        WIDEN(int32_t, f64, double)
+    case OPD_U32:
+        WIDEN(uint32_t, f64, double)
+    case OPD_I64:
+        WIDEN(int64_t, f64, double)
+    case OPD_U64:
+        WIDEN(uint64_t, f64, double)
+    case OPD_BOOL:
+        for (size_t i = 0; i < count; i++) {
+            out->f32[i] = bytes[i] != 0 ? 1.0F : 0.0F;
+        }
+        break;
+    default:
+        return bytes;
     }
+    return (const uint8_t *)out;
+}
+
+static double value_of(const opd_health_state *state, const uint8_t *values, size_t i)
+{
+    if (is_held_as_float(state->info)) {
+        float value;
+        memcpy(&value, values + i * sizeof(value), sizeof(value));
+        return (double)value;
+    }
+    double value;
+    memcpy(&value, values + i * sizeof(value), sizeof(value));
     return value;
 }
 
-typedef struct element_class {
-    bool is_nan, is_pos_inf, is_neg_inf, is_subnormal, is_zero;
-} element_class;
-
-static void see_component(opd_health_state *state, element_class *class, double value, double normal)
+/* What a kernel does, for a component that does not start or fill a row of lanes. */
+static void sum_one(opd_health_state *state, double value)
 {
-    double size = value < 0 ? -value : value;
-    opd_health *out = state->out;
-    size_t lane = state->components++ % OPD_HEALTH_LANES;
-    if (value != value) {
-        class->is_nan = true;
-    } else if (size > 1.7976931348623157e308) {
-        class->is_pos_inf = class->is_pos_inf || value > 0;
-        class->is_neg_inf = class->is_neg_inf || value < 0;
-    } else {
-        class->is_subnormal = class->is_subnormal || (size > 0 && size < normal);
-        state->finite++;
-        state->sum[lane] += value;
-        out->min = value < out->min ? value : out->min;
-        out->max = value > out->max ? value : out->max;
+    opd_lanes *lanes = &state->lanes;
+    double size = __builtin_fabs(value);
+    unsigned l = state->lane;
+    state->lane = (l + 1) % OPD_LANES;
+    if (size < __builtin_inf()) {
+        lanes->finite++;
+        lanes->sum[l] += value;
+        lanes->min[l] = value < lanes->min[l] ? value : lanes->min[l];
+        lanes->max[l] = value > lanes->max[l] ? value : lanes->max[l];
     }
-    class->is_zero = class->is_zero && size == 0;
+    lanes->zero += size == 0.0;
+    lanes->small += size < state->normal;
+}
+
+static void sum(opd_health_state *state, const uint8_t *values, size_t count)
+{
+    size_t i = 0;
+    for (; i < count && state->lane != 0; i++) {
+        sum_one(state, value_of(state, values, i));
+    }
+    size_t rows = (count - i) / OPD_LANES * OPD_LANES;
+    if (is_held_as_float(state->info)) {
+        state->kernels->sum_f32(&state->lanes, values + i * sizeof(float), rows, (float)state->normal);
+    } else {
+        state->kernels->sum_f64(&state->lanes, values + i * sizeof(double), rows, state->normal);
+    }
+    for (i += rows; i < count; i++) {
+        sum_one(state, value_of(state, values, i));
+    }
+}
+
+/* The first element of the chunk with a NaN (or an Inf) component, as a position in the view. */
+static int64_t first_of(const opd_health_state *state, const uint8_t *values, bool wants_nan)
+{
+    size_t i = 0;
+    for (;; i++) { /* there is one */
+        double value = value_of(state, values, i);
+        if (wants_nan ? value != value : __builtin_fabs(value) == __builtin_inf()) {
+            break;
+        }
+    }
+    return (int64_t)(state->out->count + i / (state->is_complex ? 2 : 1));
+}
+
+static void note_first(opd_health_state *state, const uint8_t *values, const opd_nonfinite *found)
+{
+    opd_health *out = state->out;
+    if (found->nan > 0 && out->first_nan < 0) {
+        out->first_nan = first_of(state, values, true);
+    }
+    if (found->pos_inf + found->neg_inf > 0 && out->first_inf < 0) {
+        out->first_inf = first_of(state, values, false);
+    }
+    out->nan += found->nan;
+    out->pos_inf += found->pos_inf;
+    out->neg_inf += found->neg_inf;
+}
+
+static void count_nonfinite(opd_health_state *state, const uint8_t *values, size_t count)
+{
+    opd_nonfinite found = is_held_as_float(state->info) ? state->kernels->count_f32(values, count)
+                                                        : state->kernels->count_f64(values, count);
+    note_first(state, values, &found);
+}
+
+/* Complex elements count once per class over both their parts. */
+static void count_complex(opd_health_state *state, const uint8_t *values, size_t count)
+{
+    opd_nonfinite found = { 0 };
+    uint64_t zero = 0;
+    uint64_t subnormal = 0;
+    const double infinity = __builtin_inf();
+    for (size_t i = 0; i < count; i += 2) {
+        double re = value_of(state, values, i);
+        double im = value_of(state, values, i + 1);
+        double re_size = __builtin_fabs(re);
+        double im_size = __builtin_fabs(im);
+        found.nan += (re != re) | (im != im);
+        found.pos_inf += (re == infinity) | (im == infinity);
+        found.neg_inf += (re == -infinity) | (im == -infinity);
+        zero += (re_size == 0.0) & (im_size == 0.0);
+        subnormal += ((re_size > 0.0) & (re_size < state->normal)) | ((im_size > 0.0) & (im_size < state->normal));
+    }
+    note_first(state, values, &found);
+    if (state->is_full) {
+        state->out->zero += zero;
+        state->out->subnormal += subnormal;
+    }
+}
+
+/* Counts what the sums do not. */
+static void count_rare(opd_health_state *state, const uint8_t *values, size_t count)
+{
+    if (state->is_complex) {
+        count_complex(state, values, count);
+    } else {
+        count_nonfinite(state, values, count);
+    }
+}
+
+static void update_full(opd_health_state *state, const uint8_t *values, size_t count)
+{
+    const opd_lanes before = state->lanes;
+    sum(state, values, count);
+    bool is_plain = state->lanes.finite - before.finite == count;
+    uint64_t zero = state->lanes.zero - before.zero;
+    uint64_t small = state->lanes.small - before.small;
+    if (state->is_complex) {
+        is_plain = is_plain && small == 0;
+    } else {
+        state->out->zero += zero;
+        state->out->subnormal += small > zero ? small - zero : 0; /* integers have no small ones */
+    }
+    if (!is_plain) {
+        count_rare(state, values, count);
+    }
+}
+
+/* Only on the bits; true for a chunk that holds a NaN or an Inf. */
+static bool any_nonfinite(const opd_health_state *state, const uint8_t *bytes, size_t count)
+{
+    const opd_dtype_info *info = state->info;
+    uint64_t mask = ((UINT64_C(1) << info->exponent_bits) - 1) << info->fraction_bits;
+    switch (info->part) {
+    case 2:
+        return state->kernels->any_16(bytes, count, (uint16_t)mask);
+    case 4:
+        return state->kernels->any_32(bytes, count, (uint32_t)mask);
+    default:
+        return state->kernels->any_64(bytes, count, mask);
+    }
 }
 
 void opd_health_update(opd_health_state *state, const void *elements, size_t count)
 {
-    const opd_dtype_info *info = opd_dtype_info_of(state->dtype);
-    opd_health *out = state->out;
     const uint8_t *at = elements;
-    double normal = info->kind == OPD_CLASS_FLOAT ? least_normal(info) : 0.0;
-    for (size_t i = 0; i < count; i++, at += info->size) {
-        element_class class = { .is_zero = true };
-        double re;
-        double im;
-        opd_element_load(state->dtype, at, &re, &im);
-        see_component(state, &class, re, normal);
-        if (info->size != info->part) {
-            see_component(state, &class, im, normal);
+    size_t parts = state->is_complex ? 2 : 1;
+    bool is_float = state->info->kind == OPD_CLASS_FLOAT;
+    if (!state->is_full && !is_float) {
+        state->out->count += count;
+        return;
+    }
+    while (count > 0) {
+        size_t some = count < OPD_CHUNK / parts ? count : OPD_CHUNK / parts;
+        chunk room;
+        if (state->is_full) {
+            update_full(state, load(&room, state, at, some * parts), some * parts);
+        } else if (any_nonfinite(state, at, some * parts)) {
+            count_rare(state, load(&room, state, at, some * parts), some * parts);
         }
-        if (class.is_nan && out->nan++ == 0) {
-            out->first_nan = (int64_t)out->count;
-        }
-        if ((class.is_pos_inf || class.is_neg_inf) && out->pos_inf + out->neg_inf == 0) {
-            out->first_inf = (int64_t)out->count;
-        }
-        out->pos_inf += class.is_pos_inf;
-        out->neg_inf += class.is_neg_inf;
-        out->subnormal += class.is_subnormal;
-        out->zero += class.is_zero;
-        out->count++;
+        state->out->count += some;
+        at += some * state->info->size;
+        count -= some;
     }
 }
 
 void opd_health_end(opd_health_state *state)
 {
-    double sum = 0.0;
-    for (int i = 0; i < OPD_HEALTH_LANES; i++) {
-        sum += state->sum[i];
-    }
-    opd_health *out = state->out;
-    out->mean = state->finite > 0 ? sum / (double)state->finite : 0.0;
     if (!state->is_full) {
-        out->min = out->max = out->mean = 0.0;
-        out->zero = out->subnormal = 0;
+        return;
     }
+    const opd_lanes *lanes = &state->lanes;
+    opd_health *out = state->out;
+    double total = 0.0;
+    out->min = __builtin_inf();
+    out->max = -__builtin_inf();
+    for (int l = 0; l < OPD_LANES; l++) {
+        total += lanes->sum[l];
+        out->min = lanes->min[l] < out->min ? lanes->min[l] : out->min;
+        out->max = lanes->max[l] > out->max ? lanes->max[l] : out->max;
+    }
+    out->min += 0.0; /* -0 becomes 0: which of the two came first is no property of the data */
+    out->max += 0.0;
+    out->mean = lanes->finite > 0 ? total / (double)lanes->finite : 0.0;
 }

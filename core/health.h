@@ -5,19 +5,22 @@
 
 #include <opsdebug/tensor.h>
 
-/* Components are summed in this many lanes by their position, so that the mean does not depend on how the memory was cut. */
-#define OPD_HEALTH_LANES 8
+#include "dtype.h"
+#include "kernels.h"
 
 typedef struct opd_health_state {
     opd_health *out;
+    const opd_dtype_info *info;
+    const opd_kernels *kernels;
     opd_dtype dtype;
-    bool is_full;        /* else only NaN and Inf */
-    uint64_t components; /* seen */
-    uint64_t finite;     /* of these */
-    double sum[OPD_HEALTH_LANES];
+    bool is_full; /* else only NaN and Inf */
+    bool is_complex;
+    double normal; /* smallest normal number of a component; 0 for integers */
+    opd_lanes lanes;
+    unsigned lane; /* of the next component */
 } opd_health_state;
 
-/* Between begin and end the thread's floating-point environment is the default one, on x86. */
+/* Between begin and end the thread's floating-point environment must be the default one (fpenv.h). */
 void opd_health_begin(opd_health_state *state, opd_health *out, opd_dtype dtype, bool is_full);
 void opd_health_update(opd_health_state *state, const void *elements, size_t count);
 void opd_health_end(opd_health_state *state);

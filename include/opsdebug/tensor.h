@@ -195,6 +195,12 @@ void opd_tensor_nonfinite(opd_health *out, const opd_tensor *view);
  */
 void opd_tensor_scan(const opd_tensor *view, void *packed, opd_digest *digest, opd_health *health);
 
+/*
+ * Test hook: the inner loops of digest and health for an instruction set ("base", "avx2"); NULL = the best. false, and no change, when this
+ * CPU or build has none of that name. All give the same bits.
+ */
+bool opd_kernels_choose(const char *isa);
+
 /* "f32[128, 64]" plus " strides (1, 128)" when not row-major contiguous, plus the mask; truncated to size. */
 void opd_tensor_describe(char *text, size_t size, const opd_tensor *view);
 

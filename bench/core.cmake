@@ -1,0 +1,1 @@
+opd_add_program(bench_core ${CMAKE_CURRENT_LIST_DIR}/bench_core.c LINK opd_core)
