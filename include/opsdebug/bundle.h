@@ -23,14 +23,14 @@ extern "C" {
 #endif
 
 #define OPD_FORMAT_VERSION 1 /* 1: first */
-#define OPD_SUFFIX ".opsb"
+#define OPD_SUFFIX         ".opsb"
 
 /* ------------------------------------------------------------------------------------- what a bundle holds */
 
 typedef struct opd_header_info {
     uint32_t version;
-    char producer[64];  /* "ops-debug 0.1.0" */
-    char kind[16];      /* "failure", "run", "reduced", "api" */
+    char producer[64]; /* "ops-debug 0.1.0" */
+    char kind[16];     /* "failure", "run", "reduced", "api" */
     uint64_t created_realtime_ns;
     uint64_t created_monotonic_ns;
     uint32_t pid;
@@ -42,65 +42,68 @@ typedef struct opd_header_info {
 /* A loaded library or the executable. */
 typedef struct opd_module {
     char path[512];
-    char build_id[41];  /* hex; "" = none */
-    char core[32];      /* effective OpenBLAS core, for a BLAS */
-    char config[128];   /* openblas_get_config(), for a BLAS */
+    char build_id[41];   /* hex; "" = none */
+    char core[32];       /* effective OpenBLAS core, for a BLAS */
+    char config[128];    /* openblas_get_config(), for a BLAS */
     uint64_t start, end; /* addresses in the recorded process */
-    int32_t threads;    /* its thread count; 0 = unknown */
+    int32_t threads;     /* its thread count; 0 = unknown */
 } opd_module;
 
 typedef struct opd_environment_info {
     char cpu_model[64];
-    char isa[512];      /* space separated: "avx2 fma avx512f ..." */
+    char isa[512]; /* space separated: "avx2 fma avx512f ..." */
     char kernel[128];
     char libc[64];
     uint32_t cpu_count;
     uint32_t l1d_bytes, l2_bytes, l3_bytes;
-    uint32_t mxcsr;     /* rounding, FTZ, DAZ of the recorded thread */
-    char variables[2048]; /* NAME=VALUE lines, of OPENBLAS_, OMP_, MKL_, BLIS_, DNNL_, GOTO_, LD_PRELOAD, LD_LIBRARY_PATH */
+    uint32_t mxcsr; /* rounding, FTZ, DAZ of the recorded thread */
+    char variables
+        [2048]; /* NAME=VALUE lines, of OPENBLAS_, OMP_, MKL_, BLIS_, DNNL_, GOTO_, LD_PRELOAD, LD_LIBRARY_PATH */
 } opd_environment_info;
 
-typedef enum opd_outcome {  /* pinned numbers */
-    OPD_OUTCOME_OK = 0,
-    OPD_OUTCOME_NAN_BORN = 1,     /* NaN in an output, in no operand that must be read */
-    OPD_OUTCOME_INF_BORN = 2,
-    OPD_OUTCOME_CRASH = 3,        /* signal */
-    OPD_OUTCOME_HANG = 4,         /* time limit */
-    OPD_OUTCOME_BAD_ARGS = 5,     /* contract violation by the caller */
-    OPD_OUTCOME_MISMATCH = 6,     /* wrong values against the reference */
-    OPD_OUTCOME_OOB_READ = 7,
-    OPD_OUTCOME_OOB_WRITE = 8,
-    OPD_OUTCOME_UNREAD_OPERAND = 9, /* reserved: reported as NAN_BORN with its label */
-    OPD_OUTCOME_UNSUPPORTED = 10, /* the machine or library cannot run it (SIGILL of a forced core) */
-    OPD_OUTCOME_HARNESS = 11,     /* our own trouble: no verdict */
-    OPD_OUTCOME_REQUESTED = 12,   /* asked for from outside, at exit, or always */
-    OPD_OUTCOME_INPUT_MUTATED = 13, /* an input operand changed during the call */
+typedef enum opd_outcome { /* pinned numbers */
+                           OPD_OUTCOME_OK = 0,
+                           OPD_OUTCOME_NAN_BORN = 1, /* NaN in an output, in no operand that must be read */
+                           OPD_OUTCOME_INF_BORN = 2,
+                           OPD_OUTCOME_CRASH = 3,    /* signal */
+                           OPD_OUTCOME_HANG = 4,     /* time limit */
+                           OPD_OUTCOME_BAD_ARGS = 5, /* contract violation by the caller */
+                           OPD_OUTCOME_MISMATCH = 6, /* wrong values against the reference */
+                           OPD_OUTCOME_OOB_READ = 7,
+                           OPD_OUTCOME_OOB_WRITE = 8,
+                           OPD_OUTCOME_UNREAD_OPERAND = 9, /* reserved: reported as NAN_BORN with its label */
+                           OPD_OUTCOME_UNSUPPORTED =
+                               10, /* the machine or library cannot run it (SIGILL of a forced core) */
+                           OPD_OUTCOME_HARNESS = 11,       /* our own trouble: no verdict */
+                           OPD_OUTCOME_REQUESTED = 12,     /* asked for from outside, at exit, or always */
+                           OPD_OUTCOME_INPUT_MUTATED = 13, /* an input operand changed during the call */
 } opd_outcome;
-const char *opd_outcome_name(opd_outcome outcome); /* "nan", "inf", "crash", "timeout", "contract", "mismatch", "oob-read", ... */
-opd_outcome opd_outcome_parse(const char *name);   /* OPD_OUTCOME_OK when unknown */
+const char *
+opd_outcome_name(opd_outcome outcome); /* "nan", "inf", "crash", "timeout", "contract", "mismatch", "oob-read", ... */
+opd_outcome opd_outcome_parse(const char *name); /* OPD_OUTCOME_OK when unknown */
 
 typedef struct opd_failure {
     opd_outcome outcome;
     uint32_t thread;
-    uint64_t call_number;   /* the failing call: (thread, number); 0 = none in flight */
-    char operand[OPD_NAME]; /* where it shows; "" = none */
+    uint64_t call_number;        /* the failing call: (thread, number); 0 = none in flight */
+    char operand[OPD_NAME];      /* where it shows; "" = none */
     int64_t index[OPD_MAX_RANK]; /* first bad element */
-    int32_t index_rank;     /* -1 = unknown */
-    uint64_t bad_count;     /* bad elements */
-    int32_t signal;         /* crash */
+    int32_t index_rank;          /* -1 = unknown */
+    uint64_t bad_count;          /* bad elements */
+    int32_t signal;              /* crash */
     int32_t signal_code;
     uint64_t fault_address; /* 0 = unknown */
     uint64_t pc;
-    char pc_symbol[96];     /* "dgemm_kernel_HASWELL+0x1f0", "" = unknown */
-    int64_t distance;       /* out of bounds: bytes past the end (>= 0) or before the start (< 0) of operand */
-    char label[OPD_NAME];   /* root-cause label: "unread-operand-read", "oob-read", ...; "" = no rule decided */
-    float confidence;       /* of the label, 0 .. 0.95 */
-    char reason[384];       /* one sentence */
+    char pc_symbol[96];   /* "dgemm_kernel_HASWELL+0x1f0", "" = unknown */
+    int64_t distance;     /* out of bounds: bytes past the end (>= 0) or before the start (< 0) of operand */
+    char label[OPD_NAME]; /* root-cause label: "unread-operand-read", "oob-read", ...; "" = no rule decided */
+    float confidence;     /* of the label, 0 .. 0.95 */
+    char reason[384];     /* one sentence */
     uint64_t time_ns;
 } opd_failure;
 
 typedef struct opd_event {
-    char kind[24];          /* "drop", "mark", "range-push", "range-pop", "trigger", "note" */
+    char kind[24]; /* "drop", "mark", "range-push", "range-pop", "trigger", "note" */
     char name[96];
     uint32_t thread;
     uint64_t time_ns;
@@ -109,13 +112,13 @@ typedef struct opd_event {
 
 typedef struct opd_frame {
     uint64_t address;
-    uint32_t module;        /* index + 1; 0 = unknown */
+    uint32_t module; /* index + 1; 0 = unknown */
     char symbol[96];
 } opd_frame;
 
 typedef struct opd_lineage {
     char parent[OPD_DIGEST_TEXT]; /* content id of the bundle it was made from */
-    char step[200];         /* "n: 777 -> 1" */
+    char step[200];               /* "n: 777 -> 1" */
     char verdict[16];
 } opd_lineage;
 
@@ -135,9 +138,12 @@ opd_status opd_writer_module(opd_writer *writer, uint32_t *out, const opd_module
 opd_status opd_writer_thread(opd_writer *writer, uint32_t pid, uint32_t tid, const char *name);
 /* Buffers the call; flushed as a batch at 4096 calls or by opd_writer_flush(). Timeline packets are made from it. */
 opd_status opd_writer_call(opd_writer *writer, const opd_call *call);
-/* Stores packed content once per digest; codec chosen per blob. Returns OK and stores nothing when it is known already. */
+/* Stores packed content once per digest; codec chosen per chunk. Returns OK and stores nothing when it is known already. */
 opd_status opd_writer_tensor(opd_writer *writer, const opd_digest *digest, const opd_tensor *view, const void *packed);
-/* For each operand with data in memory (view.data, not flagged): packs it and stores it under `before`, digesting it if none. Then the call. */
+/*
+ * For each operand with data in memory (view.data set; not UNREADABLE, NOT_KEPT, RETURNED): packs and stores it and sets `before` to its
+ * digest. Then the call.
+ */
 opd_status opd_writer_call_with_data(opd_writer *writer, opd_call *call);
 opd_status opd_writer_event(opd_writer *writer, const opd_event *event);
 opd_status opd_writer_failure(opd_writer *writer, const opd_failure *failure);
@@ -156,12 +162,13 @@ uint64_t opd_writer_size(const opd_writer *writer); /* bytes so far */
 typedef struct opd_bundle opd_bundle;
 
 typedef struct opd_bundle_state {
-    bool is_partial;        /* name ends in .partial or there is no end record */
-    bool index_rebuilt;     /* index missing or damaged; rebuilt by scanning */
-    uint64_t records;       /* verified records */
-    uint64_t damaged;       /* damaged places */
-    uint64_t unknown;       /* verified records of kinds this build does not know */
-    uint64_t first_damage;  /* file offset; valid when damaged > 0 */
+    bool is_partial;    /* name ends in .partial or there is no good end record */
+    bool index_rebuilt; /* index missing or damaged; rebuilt by scanning */
+    uint64_t
+        records; /* as the index says; verified ones after a scan or opd_bundle_damage(); index and end not counted */
+    uint64_t damaged;      /* damaged places; of tensors and timeline only known after a scan or opd_bundle_damage() */
+    uint64_t unknown;      /* records of kinds this build does not know */
+    uint64_t first_damage; /* file offset; valid when damaged > 0 */
     uint64_t bytes;
 } opd_bundle_state;
 
@@ -174,7 +181,10 @@ opd_status opd_bundle_open(opd_bundle **out, const char *path);
 opd_status opd_bundle_open_memory(opd_bundle **out, const void *bytes, size_t size); /* bytes borrowed */
 void opd_bundle_close(opd_bundle *bundle);
 
-/* Called for each damaged place in file order while opening is done lazily: text "record at offset N: check fails". */
+/*
+ * Verifies the whole file and reports each damaged place in file order: text "record at offset N: check fails (M bytes lost)". Opening
+ * verifies everything but tensors and timeline; those are verified when read. report may be NULL: only the state is brought up to date.
+ */
 typedef void opd_damage_fn(void *context, uint64_t offset, uint64_t bytes, const char *text);
 void opd_bundle_damage(const opd_bundle *bundle, opd_damage_fn *report, void *context);
 
@@ -183,9 +193,13 @@ const char *opd_bundle_path(const opd_bundle *bundle);
 const opd_header_info *opd_bundle_header(const opd_bundle *bundle);
 const opd_environment_info *opd_bundle_environment(const opd_bundle *bundle); /* NULL when absent */
 uint32_t opd_bundle_module_count(const opd_bundle *bundle);
-const opd_module *opd_bundle_module(const opd_bundle *bundle, uint32_t number); /* number = index + 1; NULL when unknown */
+const opd_module *opd_bundle_module(const opd_bundle *bundle,
+                                    uint32_t number); /* number = index + 1; NULL when unknown */
 uint64_t opd_bundle_call_count(const opd_bundle *bundle);
-/* Calls in file order. O(log batches). */
+/*
+ * Calls in file order. O(log batches); calls near each other are cheap. A view that does not pass opd_tensor_check() comes back as no view
+ * (dtype NONE). errors: E_NOTFOUND position; E_FORMAT the batch holds contradictions: the text has its offset.
+ */
 opd_status opd_bundle_call(opd_call *out, const opd_bundle *bundle, uint64_t position);
 /* Position of (thread, number); E_NOTFOUND. */
 opd_status opd_bundle_find_call(uint64_t *position, const opd_bundle *bundle, uint32_t thread, uint64_t number);
@@ -204,29 +218,52 @@ const char *opd_bundle_thread(const opd_bundle *bundle, uint32_t index, uint32_t
 /* Where the content of a digest is: "bundle", "store", or not found. */
 bool opd_bundle_has_tensor(const opd_bundle *bundle, const opd_digest *digest);
 /* Packed bytes of a digest into dst (exactly size bytes), verified against the digest for view. errors: E_NOTFOUND names digest and places looked at. */
-opd_status opd_bundle_tensor(void *dst, size_t size, const opd_bundle *bundle, const opd_digest *digest, const opd_tensor *view);
+opd_status opd_bundle_tensor(void *dst, size_t size, const opd_bundle *bundle, const opd_digest *digest,
+                             const opd_tensor *view);
 /* The content-addressed directory used when the bundle lacks a blob; NULL = none. Default: $OPSDEBUG_STORE. */
 opd_status opd_bundle_set_store(opd_bundle *bundle, const char *directory);
 
+/* Bytes between and around the elements of a materialised operand, and the content of operands that must not be read and were not kept: NaN in every float type. */
+#define OPD_GAP_CANARY 0xff
+
+/* Memory of a case. */
+typedef struct opd_block {
+    void *memory; /* the allocation */
+    size_t size;
+    void *base;     /* first usable byte; view.storage of the operands in it */
+    uint64_t bytes; /* usable */
+    bool is_sparse; /* mapped; only pages that hold elements can be accessed */
+} opd_block;
+
 /*
  * A case: one call with its operands materialised in memory of its own. Operands whose spans met in the recorded process share one
- * allocation at their relative places; alignment (address mod 4096) is restored; bytes of gaps hold a canary.
+ * block at their relative places; alignment (address mod 4096) is restored; bytes of gaps hold OPD_GAP_CANARY. A span of gigabytes
+ * with few elements is mapped sparse. view.storage and storage_bytes are the block.
  */
 typedef struct opd_case {
-    opd_call call;          /* operands[].view.data set (NULL: unreadable or not kept) */
-    void *blocks[OPD_MAX_OPERANDS]; /* owned allocations */
+    opd_call call;                      /* operands[].view.data set (NULL: unreadable, or of no known shape) */
+    opd_block blocks[OPD_MAX_OPERANDS]; /* owned */
     int32_t block_count;
 } opd_case;
 
-/* limit: total bytes that may be allocated. errors: E_NOTFOUND a needed input has no data; E_LIMIT; E_FORMAT. */
+/*
+ * An operand that must be read needs its content. An unreadable one with no content stays NULL. Outputs and operands that must not be read
+ * are filled with their content if kept, else with the canary.
+ *
+ * limit     total bytes of the spans; of a sparse block only its pages in use count.
+ * errors    E_NOTFOUND a needed input has no data: names operand, digest and places looked at; E_LIMIT; E_FORMAT; E_NOMEM.
+ */
 opd_status opd_case_load(opd_case *out, const opd_bundle *bundle, const opd_call *call, uint64_t limit);
-/* Deep copy. */
+/* Deep copy; alignment and overlaps are kept. An operand whose data lie outside the blocks gets a block of its own; NULL stays NULL. */
 opd_status opd_case_copy(opd_case *out, const opd_case *from);
 void opd_case_done(opd_case *item);
 /* Allocates storage for every operand of call (views bound), zero-filled, separate, 64-byte aligned plus address mod 64. */
 opd_status opd_case_allocate(opd_case *out, const opd_call *call, uint64_t limit);
 
-/* Content id of the case: XXH3-128 over operator, flags, values, views and digests; equal cases have equal ids. */
+/*
+ * Content id of the case: XXH3-128 over operator, flags, values, views, how operands overlap, and digests (of the data when in memory, else
+ * `before`; outputs have none). Equal cases have equal ids wherever their memory lies.
+ */
 opd_digest opd_case_id(const opd_case *item);
 
 /* ------------------------------------------------------------------------------------------------ mending */
@@ -234,13 +271,24 @@ opd_digest opd_case_id(const opd_case *item);
 typedef struct opd_salvage_report {
     uint64_t records_kept, records_lost, bytes_lost, calls, tensors_kept, tensors_lost;
 } opd_salvage_report;
-/* Copies every verified record of a torn bundle to a complete one. */
+/*
+ * Copies every verified record of a torn or damaged bundle to a complete one; tensors that miss a chunk are left out and counted lost. from
+ * stays as it is, also when it is to.partial. errors: as opd_bundle_open; E_INVALID from is to; E_IO.
+ */
 opd_status opd_salvage(opd_salvage_report *report, const char *from, const char *to);
 
-/* Directory store: blobs by digest in DIR/ab/cdef... . put writes temporary + rename; get verifies. */
+/*
+ * Directory store: blobs by digest in DIR/ab/cdef... . put makes DIR when absent, writes temporary + rename; get verifies.
+ * errors: E_IO; put: E_INVALID digest and content disagree; get: E_NOTFOUND, E_FORMAT damaged.
+ */
 opd_status opd_store_put(const char *directory, const opd_digest *digest, const opd_tensor *view, const void *packed);
-opd_status opd_store_get(void *dst, size_t size, const char *directory, const opd_digest *digest, const opd_tensor *view);
-/* Thin bundle -> self-contained. */
+bool opd_store_has(const char *directory, const opd_digest *digest);
+opd_status opd_store_get(void *dst, size_t size, const char *directory, const opd_digest *digest,
+                         const opd_tensor *view);
+/*
+ * Thin bundle -> self-contained: copies it and adds what the store (NULL: $OPSDEBUG_STORE) has of its operands.
+ * errors: E_NOTFOUND the content of an operand that must be read, recorded at capture inputs or full, is nowhere; as opd_salvage.
+ */
 opd_status opd_pack(const char *from, const char *to, const char *store);
 
 #ifdef __cplusplus

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of outcomes, as commands print them and file names carry them. */
+#include <string.h>
+
+#include <opsdebug/bundle.h>
+
+static const char *const names[] = {
+    [OPD_OUTCOME_OK] = "ok",
+    [OPD_OUTCOME_NAN_BORN] = "nan",
+    [OPD_OUTCOME_INF_BORN] = "inf",
+    [OPD_OUTCOME_CRASH] = "crash",
+    [OPD_OUTCOME_HANG] = "timeout",
+    [OPD_OUTCOME_BAD_ARGS] = "contract",
+    [OPD_OUTCOME_MISMATCH] = "mismatch",
+    [OPD_OUTCOME_OOB_READ] = "oob-read",
+    [OPD_OUTCOME_OOB_WRITE] = "oob-write",
+    [OPD_OUTCOME_UNREAD_OPERAND] = "unread-operand",
+    [OPD_OUTCOME_UNSUPPORTED] = "unsupported",
+    [OPD_OUTCOME_HARNESS] = "harness",
+    [OPD_OUTCOME_REQUESTED] = "requested",
+    [OPD_OUTCOME_INPUT_MUTATED] = "input-mutated",
+};
+
+const char *opd_outcome_name(opd_outcome outcome)
+{
+    return (unsigned)outcome < OPD_COUNT(names) ? names[outcome] : "?";
+}
+
+opd_outcome opd_outcome_parse(const char *name)
+{
+    for (unsigned i = 0; i < OPD_COUNT(names); i++) {
+        if (strcmp(names[i], name) == 0) {
+            return (opd_outcome)i;
+        }
+    }
+    return OPD_OUTCOME_OK;
+}

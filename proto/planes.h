@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Byte planes: byte b of every component, for each b. The exponent bytes of floats compress, the low bytes do not. */
+#ifndef OPD_PROTO_PLANES_H
+#define OPD_PROTO_PLANES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* width 2, 4, 8 or 16; count components. Plane b lies at planes + b * count. dst and src do not overlap. */
+void planes_split(uint8_t *planes, const uint8_t *src, size_t count, size_t width);
+void planes_join(uint8_t *dst, const uint8_t *const planes[], size_t count, size_t width);
+
+#endif
