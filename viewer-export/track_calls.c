@@ -108,16 +108,16 @@ static void note_operand(opd_notes *notes, const opd_operand *operand)
     char text[256];
     char prefix[OPD_NAME + 8];
 
-    (void)snprintf(prefix, sizeof(prefix), "%s.", operand->name);
+    (void)snprintf(prefix, sizeof(prefix), "%s_", operand->name);
     opd_tensor_describe(text, sizeof(text), &operand->view);
     opd_notes_text(notes, prefix, "shape", text);
     opd_notes_flags(notes, prefix, "flags", operand->flags, operand_flags, OPD_COUNT(operand_flags));
-    (void)snprintf(prefix, sizeof(prefix), "%s.in.", operand->name);
+    (void)snprintf(prefix, sizeof(prefix), "%s_in_", operand->name);
     opd_notes_digest(notes, prefix, "digest", &operand->before);
     if ((operand->flags & OPD_OPERAND_HAS_HEALTH) != 0 && (operand->role & OPD_ROLE_IN) != 0) {
         note_health(notes, prefix, &operand->health_before);
     }
-    (void)snprintf(prefix, sizeof(prefix), "%s.out.", operand->name);
+    (void)snprintf(prefix, sizeof(prefix), "%s_out_", operand->name);
     opd_notes_digest(notes, prefix, "digest", &operand->after);
     if ((operand->flags & OPD_OPERAND_HAS_HEALTH) != 0 && (operand->role & OPD_ROLE_OUT) != 0) {
         note_health(notes, prefix, &operand->health_after);
@@ -183,10 +183,10 @@ static void note_call(opd_notes *notes, const opd_scene *scene, const opd_scene_
     }
     note_failure(notes, scene, known->position);
     for (int i = 0; i < call->symbol_count; i++) {
-        note_value(notes, "dim.", &call->symbols[i]);
+        note_value(notes, "dim_", &call->symbols[i]);
     }
     for (int i = 0; i < call->attr_count; i++) {
-        note_value(notes, "attr.", &call->attrs[i]);
+        note_value(notes, "attr_", &call->attrs[i]);
     }
     for (int i = 0; i < call->operand_count; i++) {
         note_operand(notes, &call->operands[i]);

@@ -76,8 +76,11 @@ static opd_status open_json(opd_canvas *canvas)
     if (status != OPD_OK) {
         return status;
     }
-    /* As strings: a number of this size would be rounded by most readers. */
-    put_decimal(out, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"base_ns\":\"", canvas->scene->begin_ns);
+    /*
+     * As strings: a number of this size would be rounded by most readers. No displayTimeUnit: some trace processors take it for
+     * the unit of the times.
+     */
+    put_decimal(out, "{\"otherData\":{\"base_ns\":\"", canvas->scene->begin_ns);
     put_decimal(out, "\",\"created_monotonic_ns\":\"", header->created_monotonic_ns);
     put_decimal(out, "\",\"created_realtime_ns\":\"", header->created_realtime_ns);
     put_decimal(out, "\",\"flows_cut\":\"", canvas->report.flows_cut);
