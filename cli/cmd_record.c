@@ -13,6 +13,7 @@
 
 #include <opsdebug/memory.h>
 #include <opsdebug/record.h>
+#include <opsdebug/replay.h>
 
 #include "document.h"
 #include "phrases.h"
@@ -197,10 +198,13 @@ static int run(const opd_command *self, int argc, char **argv)
 {
     record_options o = { .record = OPD_RECORD_OPTIONS_INIT };
     opd_record_report *report = NULL;
+    opd_environment_info environment;
     o.record.out = "ops-debug-out";
     opd_command_parse(self, &o.shared, argc, argv);
     opd_status status = opd_alloc((void **)&report, sizeof *report);
     if (status == OPD_OK) {
+        /* A machine that cannot be described is recorded all the same. */
+        o.record.environment = opd_environment_read(&environment) == OPD_OK ? &environment : NULL;
         status = opd_record_run(report, &o.record);
     }
     if (status != OPD_OK) {
