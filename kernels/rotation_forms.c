@@ -205,7 +205,10 @@ static void build(struct modified *m, opd_precision precision)
     m->x1 = opd_narrow(m->y1 * u, precision);
 }
 
-/* Brings d into [2^-24, 2^24] by powers of 4096, which the row of h and x1 make up for. */
+/*
+ * Brings d into [2^-24, 2^24] by powers of 4096, which the row of h and x1 make up for. (netlib up to
+ * 3.11 overwrites h21 and h12 when it rescales a second time; OpenBLAS does not.)
+ */
 static void rescale(struct modified *m, long double *d, int row, long double *x)
 {
     const long double step = 4096;
@@ -267,12 +270,15 @@ opd_status opd_form_make_rotation_modified(opd_work *work)
     if (status == OPD_OK) {
         status = load_one(&x1, work, "x1");
     }
+    long double y1 = opd_work_scalar(work, "y1", 1).value.re;
+    if (status == OPD_OK && (d1.re == 0 || (d1.re < 0 && d2.re * y1 == 0))) {
+        status = opd_fail(OPD_E_DECLINED, "libraries disagree on the modified rotation of this degenerate input");
+    }
     if (status == OPD_OK) {
         status = opd_work_load(&work->result, work, work->wanted->name);
     }
     if (status == OPD_OK) {
-        struct modified m = { .d1 = d1.re, .d2 = d2.re, .x1 = x1.re };
-        m.y1 = opd_work_scalar(work, "y1", 1).value.re;
+        struct modified m = { .d1 = d1.re, .d2 = d2.re, .x1 = x1.re, .y1 = y1 };
         build(&m, work->precision);
         long double unused = 1;
         if (m.flag != -2) {
