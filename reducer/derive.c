@@ -311,6 +311,16 @@ static opd_status derive_in_place(opd_case *out, const opd_case *from, const opd
     return OPD_OK;
 }
 
+/* As the reader of a bundle does, so that a candidate and its stored form are alike. */
+static void fill_gaps(opd_case *item)
+{
+    for (int i = 0; i < item->block_count; i++) {
+        if (!item->blocks[i].is_sparse) {
+            memset(item->blocks[i].base, OPD_GAP_CANARY, (size_t)item->blocks[i].bytes);
+        }
+    }
+}
+
 /* Operands that are one pointer in from are one pointer in item again: the larger allocation serves both. */
 static void join_same_pointers(opd_case *item, const opd_case *from)
 {
@@ -358,6 +368,7 @@ opd_status opd_derive(opd_case *out, const opd_case *from, const opd_call *call,
     if (status != OPD_OK) {
         return status;
     }
+    fill_gaps(&made);
     join_same_pointers(&made, from);
     for (int o = 0; o < made.call.operand_count; o++) {
         opd_operand *operand = &made.call.operands[o];

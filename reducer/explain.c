@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Explanation of the final form: for every feature that had to stay, the nearest neighbours that pass, and for sizes the simplest
 // rule (threshold, residue, not a multiple) that agrees with everything asked around the final size.
-#include "verdict.h"
+#include "judging.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -120,6 +120,7 @@ static void ask_above(opd_search_state *state, size_facts *facts, const opd_size
     }
     int64_t tile = facts->size - 1;
     if (all_above_fail(facts) && tile >= 4) {
+        ask_size(state, facts, sizes, which, tile + tile / 2);
         ask_size(state, facts, sizes, which, 2 * tile);
         return;
     }

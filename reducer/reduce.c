@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "verdict.h"
+#include "judging.h"
 
 enum {
     MAX_SWEEPS = 5,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes over the call: sizes (linked by the contract), layout (increments, leading dimensions, alignment, overlap),
 // attributes. Candidates are real data first, as a prefix and, where that loses the bad element, as a window around it.
-#include "verdict.h"
+#include "judging.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes over values: whole case and whole operands to one value, then elements to zero by halving chunks (Lithium), then what
 // is left to simpler numbers, equal ones together. Integers are never invented: they may be indices.
-#include "verdict.h"
+#include "judging.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -200,10 +200,11 @@ static int complexity(double value)
         return 6 + 2 * (int)size + sign;
     }
     int exponent = 0;
-    if (frexp(size, &exponent) == 0.5) {
+    double ten = pow(10, rint(log10(size)));
+    if (size == ten || size == (double)(float)ten) {
         return 50 + sign;
     }
-    if (size == pow(10, rint(log10(size)))) {
+    if (frexp(size, &exponent) == 0.5) {
         return 52 + sign;
     }
     return (size < 1e6 && size == trunc(size) ? 60 : 80) + sign;
@@ -226,8 +227,13 @@ static int simpler_values(double *out, double value)
     }
     int exponent = 0;
     frexp(size, &exponent);
-    out[count++] = copysign(pow(10, floor(log10(size))), value);
-    out[count++] = copysign(ldexp(0.5, exponent), value);
+    double ten = pow(10, floor(log10(size)));
+    double two = ldexp(0.5, exponent);
+    out[count++] = ten;
+    out[count++] = copysign(ten, value);
+    out[count++] = two;
+    out[count++] = copysign(two, value);
+    out[count++] = size;
     return count;
 }
 
@@ -290,7 +296,7 @@ static int distinct_values(double *values, const opd_case *item)
 
 static bool simplify_value(opd_search_state *state, double value)
 {
-    double simpler[8];
+    double simpler[10];
     int count = simpler_values(simpler, value);
     for (int i = 0; i < count; i++) {
         opd_case candidate;

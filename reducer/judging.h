@@ -3,8 +3,8 @@
  * One reduction in progress: the incumbent, what is known of the oracle's answers, and the only three things a pass may
  * do: try a candidate, ask about one without adopting it, commit a step.
  */
-#ifndef OPD_VERDICT_H
-#define OPD_VERDICT_H
+#ifndef OPD_JUDGING_H
+#define OPD_JUDGING_H
 
 #include <opsdebug/reduce.h>
 
@@ -29,7 +29,8 @@ typedef struct opd_search_state {
     bool is_flaky;
     double anchor; /* flaky: lower bound of the original's rate */
     uint64_t max_runs;
-    uint64_t next_monitor; /* runs at which the incumbent is run again */
+    uint64_t answers;      /* of the oracle, made now or by an earlier search */
+    uint64_t next_monitor; /* answers at which the incumbent is run again */
     bool is_spent;         /* the budget is used up: every question is answered with "no" */
     opd_status status;     /* first trouble that is not a verdict; ends the search */
     const char *pass;

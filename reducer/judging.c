@@ -2,7 +2,7 @@
 // Asking the oracle: legality first (costs no run), then what the ledger knows, then a run. Of a flaky failure a candidate is
 // judged by a sequential test on its own runs, against a floor tied to the original's rate, so that no single lucky run
 // decides and the rate cannot drift away.
-#include "verdict.h"
+#include "judging.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -64,6 +64,7 @@ static opd_verdict run_once(opd_search_state *state, const opd_case *candidate, 
     opd_verdict verdict = OPD_VERDICT_UNRESOLVED;
     memset(observed, 0, sizeof(*observed));
     observed->index_rank = -1;
+    state->answers++;
     if (opd_ledger_reuse(state->ledger, &verdict, observed, key)) {
         state->report->cached++;
         if (verdict == OPD_VERDICT_OTHER) {
@@ -209,7 +210,7 @@ static void monitor(opd_search_state *state)
 {
     opd_ledger_key key;
     opd_failure observed;
-    if (state->is_flaky || state->report->runs + state->report->cached < state->next_monitor) {
+    if (state->is_flaky || state->answers < state->next_monitor) {
         return;
     }
     state->next_monitor += MONITOR_EVERY;
@@ -352,7 +353,7 @@ opd_status opd_calibrate(opd_search_state *state)
     }
     state->is_flaky = same < runs;
     state->anchor = wilson_low(same, runs, 1);
-    state->next_monitor = state->report->runs + state->report->cached + MONITOR_EVERY;
+    state->next_monitor = state->answers + MONITOR_EVERY;
     state->committed_observed = state->observed;
     return OPD_OK;
 }
