@@ -224,6 +224,13 @@ static bool find_element(int64_t *index, const opd_tensor *view, const uint8_t *
     return false;
 }
 
+/* Writes come in whole elements, of which some bytes may happen to be what they were. */
+static int64_t floor_to(int64_t distance, int64_t size)
+{
+    int64_t rest = distance % size;
+    return distance - (rest < 0 ? rest + size : rest);
+}
+
 /* Names a changed byte: an input's element, a gap inside an operand, or a distance outside the nearest one. */
 static void explain_stray(opd_job_stray *stray, const opd_arena *arena, int group, const uint8_t *at)
 {
@@ -247,6 +254,7 @@ static void explain_stray(opd_job_stray *stray, const opd_arena *arena, int grou
             stray->is_gap = is_inside;
             stray->distance = is_inside || address < region->low ? (int64_t)(address - region->low)
                                                                  : (int64_t)(address - region->high);
+            stray->distance = floor_to(stray->distance, (int64_t)opd_dtype_size(arena->call->operands[i].view.dtype));
         }
     }
 }

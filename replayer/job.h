@@ -105,6 +105,7 @@ typedef struct opd_job {
     opd_job_operand operands[OPD_MAX_OPERANDS];
     int32_t group_count;
     char bad_args[OPD_JOB_TEXT]; /* not empty: the arguments break the contract */
+    char overflow[OPD_NAME];     /* operand whose last offset overflows 32-bit integers; "" = none */
 
     /* answers */
     _Atomic uint32_t stage;    /* opd_stage */

@@ -106,6 +106,9 @@ static opd_status plan_job(opd_job *job, char *notes, size_t size, const recorde
     if (!opd_call_check(&call, text, sizeof text, &overflow)) {
         snprintf(job->bad_args, sizeof job->bad_args, "%s", text);
     }
+    if (overflow != NULL) {
+        snprintf(job->overflow, sizeof job->overflow, "%s", overflow->name);
+    }
     return OPD_OK;
 }
 

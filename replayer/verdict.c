@@ -214,6 +214,9 @@ void opd_verdict_read(opd_replay_result *out, const opd_spawn *spawn, const opd_
     if (out->observed.outcome != OPD_OUTCOME_OK) {
         out->observed.thread = job->call.thread;
         out->observed.call_number = job->call.number;
+        if (out->observed.outcome == OPD_OUTCOME_CRASH && job->overflow[0] != '\0') {
+            append(&out->observed, "; offsets in operand %s overflow 32-bit integers", job->overflow);
+        }
         add_said(&out->observed, spawn);
     }
     if (expected != NULL) {

@@ -44,7 +44,7 @@ static int deep(volatile char *above)
 }
 
 /* Modes that do not return, or return by accident. */
-static void misbehave(const double *x, int n)
+__attribute__((noinline)) static void misbehave(const double *x, int n)
 {
     pthread_t thread;
     if (is_mode("hang")) {
@@ -83,6 +83,8 @@ static void misbehave(const double *x, int n)
 void cblas_dcopy(int n, const double *x, int incx, double *y, int incy)
 {
     static int calls;
+    x -= incx < 0 ? (long)(n - 1) * incx : 0;
+    y -= incy < 0 ? (long)(n - 1) * incy : 0;
     misbehave(x, n);
     calls++;
     if (is_mode("idle")) {
