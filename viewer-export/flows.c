@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrows between calls: from the call that last produced some content (by digest) to each call that then reads it. A first
- * pass lists all outputs, sorted by digest and time; a second looks every input up.
+ * Arrows between calls: from the call that last produced some content (by digest) to each call that then reads it. The
+ * outputs of all calls are gathered while the scene is read and sorted by digest and time; a second pass looks every input up.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +11,11 @@
 #define MAX_TRIES 64
 
 /* Half of the digest is enough to draw an arrow. */
-typedef struct output {
+typedef struct opd_scene_output {
     uint64_t content;
     uint64_t begin_ns, end_ns;
     uint32_t position;
-} output;
-
-typedef struct output_list {
-    output *items;
-    size_t count;
-    size_t capacity;
-} output_list;
+} opd_scene_output;
 
 typedef struct flow_list {
     opd_scene_flow *items;
@@ -40,8 +34,8 @@ static uint64_t content_of(const opd_digest *digest)
 /* Content, then end, then position. */
 static int compare_outputs(const void *left, const void *right)
 {
-    const output *a = left;
-    const output *b = right;
+    const opd_scene_output *a = left;
+    const opd_scene_output *b = right;
 
     if (a->content != b->content) {
         return a->content < b->content ? -1 : 1;
@@ -76,7 +70,7 @@ static opd_status make_room(void **items, size_t *capacity, size_t count, size_t
     return status;
 }
 
-static opd_status add_outputs(output_list *list, const opd_call *call, uint32_t position)
+opd_status opd_scene_gather(opd_scene_outputs *outputs, const opd_call *call, uint32_t position)
 {
     if ((call->flags & OPD_CALL_IN_FLIGHT) != 0 || call->end_ns < call->begin_ns) {
         return OPD_OK;
@@ -86,16 +80,16 @@ static opd_status add_outputs(output_list *list, const opd_call *call, uint32_t 
         if ((operand->role & OPD_ROLE_OUT) == 0 || opd_digest_is_none(&operand->after)) {
             continue;
         }
-        void *items = list->items;
-        opd_status status = make_room(&items, &list->capacity, list->count, sizeof(*list->items));
+        void *items = outputs->items;
+        opd_status status = make_room(&items, &outputs->capacity, outputs->count, sizeof(*outputs->items));
         if (status != OPD_OK) {
             return status;
         }
-        list->items = items;
-        list->items[list->count++] = (output){ .content = content_of(&operand->after),
-                                               .begin_ns = call->begin_ns,
-                                               .end_ns = call->end_ns,
-                                               .position = position };
+        outputs->items = items;
+        outputs->items[outputs->count++] = (opd_scene_output){ .content = content_of(&operand->after),
+                                                               .begin_ns = call->begin_ns,
+                                                               .end_ns = call->end_ns,
+                                                               .position = position };
     }
     return OPD_OK;
 }
@@ -104,14 +98,14 @@ static opd_status add_outputs(output_list *list, const opd_call *call, uint32_t 
  * The last output of content that was complete when call began. A viewer links by the times of the begins, so the producer's
  * must be earlier; MAX_TRIES bounds the search among calls of no length.
  */
-static const output *find_producer(const output_list *outputs, uint64_t content, uint64_t begin_ns)
+static const opd_scene_output *find_producer(const opd_scene_outputs *outputs, uint64_t content, uint64_t begin_ns)
 {
     size_t low = 0;
     size_t high = outputs->count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const output *item = &outputs->items[middle];
+        const opd_scene_output *item = &outputs->items[middle];
         if (item->content < content || (item->content == content && item->end_ns <= begin_ns)) {
             low = middle + 1;
         } else {
@@ -138,8 +132,8 @@ static bool is_linked(const flow_list *flows, size_t from, uint32_t producer)
 }
 
 /* departures counts the arrows of each producer so far. */
-static opd_status add_arrivals(flow_list *flows, opd_scene *scene, const output_list *outputs, uint8_t *departures,
-                               const opd_call *call, uint32_t position)
+static opd_status add_arrivals(flow_list *flows, opd_scene *scene, const opd_scene_outputs *outputs,
+                               uint8_t *departures, const opd_call *call, uint32_t position)
 {
     size_t first = flows->count;
 
@@ -148,7 +142,7 @@ static opd_status add_arrivals(flow_list *flows, opd_scene *scene, const output_
         if ((operand->role & OPD_ROLE_IN) == 0 || opd_digest_is_none(&operand->before)) {
             continue;
         }
-        const output *producer = find_producer(outputs, content_of(&operand->before), call->begin_ns);
+        const opd_scene_output *producer = find_producer(outputs, content_of(&operand->before), call->begin_ns);
         if (producer == NULL || is_linked(flows, first, producer->position)) {
             continue;
         }
@@ -169,47 +163,40 @@ static opd_status add_arrivals(flow_list *flows, opd_scene *scene, const output_
     return OPD_OK;
 }
 
-opd_status opd_scene_flows(opd_scene *scene)
+opd_status opd_scene_flows(opd_scene *scene, opd_scene_outputs *outputs)
 {
-    output_list outputs = { NULL, 0, 0 };
     flow_list flows = { NULL, 0, 0 };
     void *departures = NULL;
     void *call = NULL;
     void *arrivals = NULL;
 
     opd_status status = opd_alloc(&arrivals, scene->call_count);
-    if (status != OPD_OK) {
+    if (status != OPD_OK || outputs->count == 0) {
         goto out;
     }
-    scene->arrivals = arrivals;
     status = opd_alloc(&departures, scene->call_count);
     if (status != OPD_OK) {
         goto out;
     }
     status = opd_alloc(&call, sizeof(opd_call));
-    for (uint32_t i = 0; i < scene->call_count && status == OPD_OK; i++) {
-        status = opd_bundle_call(call, scene->bundle, i);
-        if (status == OPD_OK) {
-            status = add_outputs(&outputs, call, i);
-        }
-    }
-    if (status != OPD_OK || outputs.count == 0) {
+    if (status != OPD_OK) {
         goto out;
     }
-    qsort(outputs.items, outputs.count, sizeof(*outputs.items), compare_outputs);
+    scene->arrivals = arrivals;
+    qsort(outputs->items, outputs->count, sizeof(*outputs->items), compare_outputs);
     for (uint32_t i = 0; i < scene->call_count && status == OPD_OK; i++) {
         status = opd_bundle_call(call, scene->bundle, i);
         if (status == OPD_OK) {
-            status = add_arrivals(&flows, scene, &outputs, departures, call, i);
+            status = add_arrivals(&flows, scene, outputs, departures, call, i);
         }
     }
     if (status == OPD_OK && flows.count > 0) {
         qsort(flows.items, flows.count, sizeof(*flows.items), compare_flows);
     }
 out:
+    scene->arrivals = arrivals;
     scene->flows = flows.items;
     scene->flow_count = (uint32_t)flows.count;
-    opd_free(outputs.items);
     opd_free(departures);
     opd_free(call);
     return status;

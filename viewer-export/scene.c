@@ -68,7 +68,7 @@ static void stretch(opd_scene *scene, uint64_t time_ns)
     }
 }
 
-static opd_status read_calls(opd_scene *scene)
+static opd_status read_calls(opd_scene *scene, opd_scene_outputs *outputs)
 {
     uint64_t count = opd_bundle_call_count(scene->bundle);
     void *memory = NULL;
@@ -100,6 +100,7 @@ static opd_status read_calls(opd_scene *scene)
             stretch(scene, call->begin_ns);
             stretch(scene, call->end_ns);
             scene->unfinished += is_unfinished;
+            status = opd_scene_gather(outputs, call, position);
         }
     }
     scene->call_count = (uint32_t)count;
@@ -252,8 +253,9 @@ static opd_status read_failures(opd_scene *scene)
 opd_status opd_scene_read(opd_scene *out, const opd_bundle *bundle)
 {
     opd_scene scene = { .bundle = bundle };
+    opd_scene_outputs outputs = { NULL, 0, 0 };
 
-    opd_status status = read_calls(&scene);
+    opd_status status = read_calls(&scene, &outputs);
     if (status != OPD_OK) {
         goto out;
     }
@@ -271,8 +273,9 @@ opd_status opd_scene_read(opd_scene *out, const opd_bundle *bundle)
     if (status != OPD_OK) {
         goto out;
     }
-    status = opd_scene_flows(&scene);
+    status = opd_scene_flows(&scene, &outputs);
 out:
+    opd_free(outputs.items);
     if (status != OPD_OK) {
         opd_scene_done(&scene);
         return status;

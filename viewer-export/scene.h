@@ -77,8 +77,16 @@ opd_edge_kind opd_event_edge(const opd_event *event);
 /* The first failure of the call at position; NULL when it has none. */
 const opd_failure *opd_scene_failure_of(const opd_scene *scene, uint32_t position);
 
-/* Finds the arrows; needs calls, call_count and bundle. */
-opd_status opd_scene_flows(opd_scene *scene);
+/* The outputs of all calls, gathered while they are read, for opd_scene_flows. */
+typedef struct opd_scene_outputs {
+    struct opd_scene_output *items;
+    size_t count;
+    size_t capacity;
+} opd_scene_outputs;
+opd_status opd_scene_gather(opd_scene_outputs *outputs, const opd_call *call, uint32_t position);
+
+/* Finds the arrows; needs calls, call_count and bundle. Sorts outputs. */
+opd_status opd_scene_flows(opd_scene *scene, opd_scene_outputs *outputs);
 /* The arrows that leave the call at position: at most OPD_FLOWS_OUT. */
 #define OPD_FLOWS_OUT 32
 int opd_scene_departures(uint64_t ids[OPD_FLOWS_OUT], const opd_scene *scene, uint32_t position);

@@ -103,25 +103,35 @@ static void note_health(opd_notes *notes, const char *prefix, const opd_health *
     }
 }
 
+/* Content and health of one side of an operand. */
+static void note_content(opd_notes *notes, const char *operand, const char *side, const opd_digest *digest,
+                         const opd_health *health)
+{
+    char prefix[OPD_NAME + 8];
+    size_t size = strlen(operand);
+
+    memcpy(prefix, operand, size);
+    memcpy(prefix + size, side, strlen(side) + 1);
+    opd_notes_digest(notes, prefix, "digest", digest);
+    if (health != NULL) {
+        note_health(notes, prefix, health);
+    }
+}
+
 static void note_operand(opd_notes *notes, const opd_operand *operand)
 {
     char text[256];
-    char prefix[OPD_NAME + 8];
+    bool has_health = (operand->flags & OPD_OPERAND_HAS_HEALTH) != 0;
+    bool is_read = (operand->role & OPD_ROLE_IN) != 0;
+    bool is_written = (operand->role & OPD_ROLE_OUT) != 0;
 
-    (void)snprintf(prefix, sizeof(prefix), "%s_", operand->name);
     opd_tensor_describe(text, sizeof(text), &operand->view);
-    opd_notes_text(notes, prefix, "shape", text);
-    opd_notes_flags(notes, prefix, "flags", operand->flags, operand_flags, OPD_COUNT(operand_flags));
-    (void)snprintf(prefix, sizeof(prefix), "%s_in_", operand->name);
-    opd_notes_digest(notes, prefix, "digest", &operand->before);
-    if ((operand->flags & OPD_OPERAND_HAS_HEALTH) != 0 && (operand->role & OPD_ROLE_IN) != 0) {
-        note_health(notes, prefix, &operand->health_before);
-    }
-    (void)snprintf(prefix, sizeof(prefix), "%s_out_", operand->name);
-    opd_notes_digest(notes, prefix, "digest", &operand->after);
-    if ((operand->flags & OPD_OPERAND_HAS_HEALTH) != 0 && (operand->role & OPD_ROLE_OUT) != 0) {
-        note_health(notes, prefix, &operand->health_after);
-    }
+    opd_notes_text(notes, operand->name, "_shape", text);
+    opd_notes_flags(notes, operand->name, "_flags", operand->flags, operand_flags, OPD_COUNT(operand_flags));
+    note_content(notes, operand->name, "_in_", &operand->before,
+                 has_health && is_read ? &operand->health_before : NULL);
+    note_content(notes, operand->name, "_out_", &operand->after,
+                 has_health && is_written ? &operand->health_after : NULL);
 }
 
 static void note_module(opd_notes *notes, const opd_bundle *bundle, const char *name, uint32_t number)
