@@ -160,6 +160,7 @@ opd_status opd_call_bind(opd_call *call)
         bound->flags = operand_flags(bound->flags, operand, slots);
         if (!bind_view(&bound->view, operand, call, slots)) {
             bind_nothing(&bound->view);
+            bound->flags |= OPD_OPERAND_UNREADABLE;
             status = opd_fail(OPD_E_INVALID, "the span of %s does not fit 64 bits", bound->name);
         }
     }

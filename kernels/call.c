@@ -35,6 +35,12 @@ opd_operand *opd_call_operand(opd_call *call, const char *name)
     return NULL;
 }
 
+int opd_call_shared(const opd_call *call, int index)
+{
+    const opd_plan *plan = opd_plan_of(call->op);
+    return plan != NULL && index >= 0 && index < plan->operand_count ? plan->operands[index].at : -1;
+}
+
 static void fill_value(opd_value *value, const opd_plan_value *expected, opd_dtype dtype)
 {
     memcpy(value->name, expected->name.at, (size_t)expected->name.size);

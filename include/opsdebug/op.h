@@ -222,6 +222,8 @@ typedef struct opd_call {
 /* Borrowed pointers into call; NULL when there is no such name. */
 opd_value *opd_call_value(opd_call *call, const char *name); /* symbol or attribute */
 opd_operand *opd_call_operand(opd_call *call, const char *name);
+/* Position of the operand whose pointer argument the operand at index shares (at() in the contract); -1 = it has its own. */
+int opd_call_shared(const opd_call *call, int index);
 
 /* Evaluates an expression of op's contract on the call's values. errors: E_INVALID unknown name, overflow, division by 0. */
 opd_status opd_call_eval(int64_t *out, const opd_call *call, const char *expression);
@@ -250,8 +252,9 @@ bool opd_call_check(opd_call *call, char *text, size_t size, const opd_operand *
  * Raw arguments of a BLAS call, one 64-bit word each: integers sign-extended, choices as upper-case letters, real scalars as the bits of
  * a double, complex scalars as two words (re, im), pointers. Word 0 is 'R' or 'C' (row, column major) when op->has_layout, whatever the
  * called form (Fortran: 'C'). flags: OPD_CALL_CBLAS, ILP64. Returned values have no word.
- * out       a call with illegal arguments is filled too, flagged BAD_ARGS; address and view.data are element 0's.
- * errors    E_INVALID count is not what the routine has, or a span leaves int64.
+ * out       a call with illegal arguments is filled too, flagged BAD_ARGS; an operand whose span leaves int64 has shape [0] and is
+ *           flagged UNREADABLE. address and view.data are element 0's.
+ * errors    E_INVALID count is not what the routine has.
  */
 opd_status opd_call_from_words(opd_call *out, const opd_routine *routine, uint32_t flags, const uint64_t *words, int count);
 /* Pointers are taken from operands[].view.data, adjusted for negative increments. */

@@ -73,7 +73,8 @@ static bool dim_fails(const bug *b, int i, int64_t size)
         return size % b->tile[i] == b->residue[i];
     }
     bool wants_tail = b->kind == TAIL || (b->kind == TAIL_AND_THRESHOLD && (b->binds[i] & HAS_TAIL) != 0);
-    bool wants_threshold = b->kind == THRESHOLD || (b->kind == TAIL_AND_THRESHOLD && (b->binds[i] & HAS_THRESHOLD) != 0);
+    bool wants_threshold =
+        b->kind == THRESHOLD || (b->kind == TAIL_AND_THRESHOLD && (b->binds[i] & HAS_THRESHOLD) != 0);
     return (!wants_tail || has_tail(b, i, size)) && (!wants_threshold || size >= b->threshold[i]);
 }
 
