@@ -24,22 +24,25 @@ typedef float f32_vector __attribute__((vector_size(VECTOR_BYTES)));
 typedef int32_t i32_vector __attribute__((vector_size(VECTOR_BYTES)));
 typedef double f64_vector __attribute__((vector_size(VECTOR_BYTES)));
 typedef int64_t i64_vector __attribute__((vector_size(VECTOR_BYTES)));
-typedef float f32_half __attribute__((vector_size(VECTOR_BYTES / 2))); /* as many as an f64_vector */
 
 #define F32_WIDTH (VECTOR_BYTES / 4)
 #define F64_WIDTH (VECTOR_BYTES / 8)
 
-/* The lesser (greater) of two vectors without NaN. */
+/* The lesser (greater) of two vectors without NaN; the low and high half of floats as doubles. */
 #if defined(__AVX2__)
 #define LESSER_F32(a, b)  _mm256_min_ps(a, b)
 #define GREATER_F32(a, b) _mm256_max_ps(a, b)
 #define LESSER_F64(a, b)  _mm256_min_pd(a, b)
 #define GREATER_F64(a, b) _mm256_max_pd(a, b)
+#define LOW_HALF(x)       _mm256_cvtps_pd(_mm256_castps256_ps128(x))
+#define HIGH_HALF(x)      _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1))
 #elif defined(__SSE2__)
 #define LESSER_F32(a, b)  _mm_min_ps(a, b)
 #define GREATER_F32(a, b) _mm_max_ps(a, b)
 #define LESSER_F64(a, b)  _mm_min_pd(a, b)
 #define GREATER_F64(a, b) _mm_max_pd(a, b)
+#define LOW_HALF(x)       _mm_cvtps_pd(x)
+#define HIGH_HALF(x)      _mm_cvtps_pd(_mm_movehl_ps(x, x))
 #else
 #define SELECT(type, bits_type, mask, a, b) ((type)(((bits_type)(a) & (mask)) | ((bits_type)(b) & ~(mask))))
 #define LESSER_F32(a, b)                    SELECT(f32_vector, i32_vector, (i32_vector)((a) < (b)), a, b)
@@ -92,10 +95,8 @@ static void sum_f32(opd_lanes *lanes, const void *values, size_t count, float no
         TOTALS(f32_vector, i32_vector, float)
         for (size_t i = 0; i < count; i += OPD_LANES, at += OPD_LANES * sizeof(float)) {
             CLASSIFY(f32_vector, i32_vector, INT32_MAX, LESSER_F32, GREATER_F32)
-            f32_half half[2];
-            memcpy(half, &x, sizeof(half));
-            sum[0] += __builtin_convertvector(half[0], f64_vector);
-            sum[1] += __builtin_convertvector(half[1], f64_vector);
+            sum[0] += LOW_HALF(x);
+            sum[1] += HIGH_HALF(x);
         }
         memcpy(lanes->sum + first, sum, sizeof(sum));
         ADD_TOTALS(F32_WIDTH)
@@ -186,8 +187,10 @@ static void widen_f16(float *out, const void *values, size_t count)
         value -= 6.103515625e-05f;
         uint32_t subnormal;
         memcpy(&subnormal, &value, sizeof(subnormal));
-        uint32_t bits = size < (UINT32_C(1) << 23) ? subnormal : normal;
-        bits = size >= (UINT32_C(31) << 23) ? normal + (UINT32_C(112) << 23) : bits;
+        uint32_t is_small = 0U - (uint32_t)(size < UINT32_C(1) << 23);
+        uint32_t is_top = 0U - (uint32_t)(size >= UINT32_C(31) << 23);
+        uint32_t bits = (subnormal & is_small) | (normal & ~is_small);
+        bits += is_top & (UINT32_C(112) << 23);
         bits |= (uint32_t)(half & 0x8000) << 16;
         memcpy(&out[i], &bits, sizeof(bits));
     }

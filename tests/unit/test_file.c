@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sinks, mappings and whole-file writes in a directory of their own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <opsdebug/memory.h>
+
+static char folder[64];
+
+static const char *in_folder(const char *name)
+{
+    static char path[2][512];
+    static int turn;
+    turn = 1 - turn;
+    (void)snprintf(path[turn], sizeof(path[turn]), "%s/%s", folder, name);
+    return path[turn];
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    (void)snprintf(folder, sizeof(folder), "/tmp/opd-test-file-XXXXXX");
+    return mkdtemp(folder) == NULL ? -1 : 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    DIR *directory = opendir(folder);
+    const struct dirent *entry;
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        if (entry->d_name[0] != '.') {
+            (void)remove(in_folder(entry->d_name));
+        }
+    }
+    if (directory != NULL) {
+        (void)closedir(directory);
+    }
+    return rmdir(folder);
+}
+
+static int count_files(void)
+{
+    DIR *directory = opendir(folder);
+    int count = 0;
+    const struct dirent *entry;
+    assert_non_null(directory);
+    while ((entry = readdir(directory)) != NULL) {
+        count += entry->d_name[0] != '.';
+    }
+    (void)closedir(directory);
+    return count;
+}
+
+static void require_content(const char *path, const void *bytes, size_t size)
+{
+    opd_mapping mapping = { 0 };
+    assert_int_equal(opd_mapping_open(&mapping, path), OPD_OK);
+    assert_non_null(mapping.bytes);
+    assert_int_equal(mapping.size, size);
+    assert_memory_equal(mapping.bytes, bytes, size);
+    opd_mapping_close(&mapping);
+    opd_mapping_close(&mapping);
+}
+
+static void written_bytes_are_mapped_back(void **state)
+{
+    (void)state;
+    static uint8_t bytes[300000];
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        bytes[i] = (uint8_t)(i >> 3);
+    }
+    const size_t sizes[] = { 0, 1, 65536, 65537, sizeof(bytes) };
+    for (size_t i = 0; i < OPD_COUNT(sizes); i++) {
+        opd_sink *sink = NULL;
+        assert_int_equal(opd_sink_open_file(&sink, in_folder("sink")), OPD_OK);
+        assert_int_equal(sink->write(sink, bytes, sizes[i] / 2), OPD_OK);
+        assert_int_equal(sink->write(sink, bytes + sizes[i] / 2, sizes[i] - sizes[i] / 2), OPD_OK);
+        assert_int_equal(sink->flush(sink), OPD_OK);
+        assert_int_equal(sink->close(sink), OPD_OK);
+        require_content(in_folder("sink"), bytes, sizes[i]);
+        assert_int_equal(opd_write_file(in_folder("whole"), bytes, sizes[i]), OPD_OK);
+        require_content(in_folder("whole"), bytes, sizes[i]);
+    }
+    assert_int_equal(count_files(), 2);
+    opd_mapping_close(NULL);
+}
+
+static void what_is_no_regular_file_is_refused_by_name(void **state)
+{
+    (void)state;
+    opd_mapping mapping = { 0 };
+    assert_int_equal(opd_mapping_open(&mapping, folder), OPD_E_IO);
+    assert_non_null(strstr(opd_error_text(), folder));
+    assert_non_null(strstr(opd_error_text(), "is a directory"));
+    const char *fifo = in_folder("fifo");
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(opd_mapping_open(&mapping, fifo), OPD_E_IO); /* and does not wait for a writer */
+    assert_non_null(strstr(opd_error_text(), "is not a regular file"));
+    assert_int_equal(opd_mapping_open(&mapping, "/dev/zero"), OPD_E_IO);
+    assert_int_equal(opd_mapping_open(&mapping, in_folder("absent")), OPD_E_NOTFOUND);
+    assert_non_null(strstr(opd_error_text(), "absent"));
+    assert_int_equal(opd_mapping_open(&mapping, "/dev/null/x"), OPD_E_NOTFOUND);
+    assert_null(mapping.bytes);
+    assert_int_equal(unlink(fifo), 0);
+}
+
+static void a_file_that_cannot_be_created_is_named(void **state)
+{
+    (void)state;
+    opd_sink *sink = NULL;
+    assert_int_equal(opd_sink_open_file(&sink, folder), OPD_E_IO);
+    assert_non_null(strstr(opd_error_text(), folder));
+    assert_int_equal(opd_sink_open_file(&sink, in_folder("no/such")), OPD_E_IO);
+    assert_null(sink);
+    assert_int_equal(opd_write_file(in_folder("no/such"), "x", 1), OPD_E_IO);
+    assert_non_null(strstr(opd_error_text(), "no/such"));
+}
+
+static void a_full_disk_is_reported(void **state)
+{
+    (void)state;
+    opd_sink *sink = NULL;
+    if (access("/dev/full", W_OK) != 0) {
+        skip();
+    }
+    assert_int_equal(opd_sink_open_file(&sink, "/dev/full"), OPD_OK);
+    assert_int_equal(sink->write(sink, "x", 1), OPD_E_IO);
+    assert_non_null(strstr(opd_error_text(), "No space left"));
+    assert_int_equal(sink->flush(sink), OPD_OK); /* no stable storage to sync */
+    assert_int_equal(sink->close(sink), OPD_OK);
+}
+
+static void the_chosen_write_fails_once(void **state)
+{
+    (void)state;
+    opd_sink *sink = NULL;
+    assert_int_equal(opd_sink_open_file(&sink, in_folder("fault")), OPD_OK);
+    opd_fail_write_after(1);
+    assert_int_equal(sink->write(sink, "a", 1), OPD_OK);
+    assert_int_equal(sink->write(sink, "b", 1), OPD_E_IO);
+    assert_int_equal(sink->write(sink, "c", 1), OPD_OK);
+    assert_int_equal(sink->close(sink), OPD_OK);
+    require_content(in_folder("fault"), "ac", 2);
+    assert_int_equal(unlink(in_folder("fault")), 0);
+}
+
+/* Whatever fails, the old file stays whole and nothing is left beside it. */
+static void a_failed_whole_write_leaves_the_old_file(void **state)
+{
+    (void)state;
+    const char *path = in_folder("kept");
+    assert_int_equal(opd_write_file(path, "old", 3), OPD_OK);
+    int files = count_files();
+    opd_fail_write_after(0);
+    assert_int_equal(opd_write_file(path, "newer", 5), OPD_E_IO);
+    int failures = 0;
+    for (long n = 0;; n++) {
+        opd_fail_allocation_after(n);
+        opd_error_clear();
+        opd_status status = opd_write_file(path, "newer", 5);
+        opd_fail_allocation_after(-1);
+        if (status == OPD_OK) {
+            break;
+        }
+        failures++;
+        assert_int_equal(status, OPD_E_NOMEM);
+        assert_string_not_equal(opd_error_text(), "");
+        require_content(path, "old", 3);
+        assert_int_equal(count_files(), files);
+    }
+    assert_true(failures >= 2);
+    require_content(path, "newer", 5);
+    assert_int_equal(count_files(), files);
+}
+
+static void mapping_survives_failed_allocations(void **state)
+{
+    (void)state;
+    opd_mapping mapping = { 0 };
+    assert_int_equal(opd_write_file(in_folder("map"), "abc", 3), OPD_OK);
+    opd_fail_allocation_after(0);
+    assert_int_equal(opd_mapping_open(&mapping, in_folder("map")), OPD_E_NOMEM);
+    assert_non_null(strstr(opd_error_text(), "/map"));
+    assert_null(mapping.bytes);
+    require_content(in_folder("map"), "abc", 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(written_bytes_are_mapped_back),
+        cmocka_unit_test(what_is_no_regular_file_is_refused_by_name),
+        cmocka_unit_test(a_file_that_cannot_be_created_is_named),
+        cmocka_unit_test(a_full_disk_is_reported),
+        cmocka_unit_test(the_chosen_write_fails_once),
+        cmocka_unit_test(a_failed_whole_write_leaves_the_old_file),
+        cmocka_unit_test(mapping_survives_failed_allocations),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
