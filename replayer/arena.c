@@ -24,7 +24,7 @@ static bool is_output(const opd_call *call, int operand)
 
 static bool is_mapped(const opd_job_operand *slot)
 {
-    return slot->place == OPD_PLACE_DATA || slot->place == OPD_PLACE_CANARY || slot->place == OPD_PLACE_UNREADABLE;
+    return slot->place != OPD_PLACE_NULL && slot->place != OPD_PLACE_RETURNED;
 }
 
 /* Bytes that operands of a group span, what they hold, and whether they are reserved only. */
@@ -189,8 +189,15 @@ opd_status opd_arena_build(opd_arena *arena, opd_job *job, opd_call *call, opd_g
                             call->operands[i].view.dtype, i, false);
         }
     }
+    for (int i = 0; i < call->operand_count; i++) { /* where memory is shared, content that counts comes last */
+        if (job->operands[i].place == OPD_PLACE_CANARY) {
+            fill_content(arena, i);
+        }
+    }
     for (int i = 0; i < call->operand_count; i++) {
-        fill_content(arena, i);
+        if (job->operands[i].place == OPD_PLACE_DATA) {
+            fill_content(arena, i);
+        }
     }
     for (int i = 0; i < OPD_MAX_OPERANDS; i++) {
         opd_arena_group *group = &arena->groups[i];

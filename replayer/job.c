@@ -24,9 +24,19 @@ static bool is_placeable(const opd_operand *operand)
     return opd_tensor_check(&operand->view) == OPD_OK && operand->view.dtype != OPD_DTYPE_NONE;
 }
 
+/* Memory of a masked matrix exists as a whole: a kernel may load what it must not use. */
+static void whole_span(opd_job_operand *slot, const opd_tensor *view)
+{
+    opd_tensor whole = *view;
+    whole.mask = (opd_mask){ .kind = OPD_MASK_NONE };
+    opd_tensor_span(&whole, &slot->low, &slot->high);
+}
+
 static opd_status choose_place(opd_job_operand *slot, const opd_operand *operand, bool is_bad_call)
 {
-    slot->address = operand->view.data != NULL ? (uint64_t)(uintptr_t)operand->view.data : operand->address;
+    bool is_output_only = operand->role == OPD_ROLE_OUT && opd_digest_is_none(&operand->before);
+    slot->is_in_case = operand->view.data != NULL;
+    slot->address = slot->is_in_case ? (uint64_t)(uintptr_t)operand->view.data : operand->address;
     if ((operand->flags & OPD_OPERAND_RETURNED) != 0) {
         slot->place = OPD_PLACE_RETURNED;
         return OPD_OK;
@@ -35,8 +45,8 @@ static opd_status choose_place(opd_job_operand *slot, const opd_operand *operand
         slot->place = operand->address == 0 ? OPD_PLACE_NULL : OPD_PLACE_UNREADABLE;
         return OPD_OK;
     }
-    opd_tensor_span(&operand->view, &slot->low, &slot->high);
-    if (operand->view.data != NULL) {
+    whole_span(slot, &operand->view);
+    if (operand->view.data != NULL && !is_output_only) {
         slot->place = OPD_PLACE_DATA;
         slot->before_bytes = opd_tensor_packed_bytes(&operand->view);
         return OPD_OK;
@@ -54,16 +64,31 @@ static opd_status choose_place(opd_job_operand *slot, const opd_operand *operand
     return OPD_OK;
 }
 
-static bool meets(const opd_job *job, const opd_case *item, int a, int b, bool is_guarded)
+/* An operand without a pointer argument of its own lies where that of another points. */
+static void share_pointers(opd_job *job, const opd_call *call)
+{
+    for (int i = 0; i < call->operand_count; i++) {
+        opd_job_operand *slot = &job->operands[i];
+        int owner = opd_call_shared(call, i);
+        if (owner >= 0 && owner < call->operand_count && job->operands[owner].is_in_case &&
+            (slot->place == OPD_PLACE_DATA || slot->place == OPD_PLACE_CANARY)) {
+            slot->place = OPD_PLACE_SHARED;
+            slot->address = job->operands[owner].address;
+            slot->is_in_case = true;
+            slot->before_bytes = 0;
+        }
+    }
+}
+
+static bool meets(const opd_job *job, const opd_case *item, int a, int b)
 {
     const opd_job_operand *one = &job->operands[a];
     const opd_job_operand *two = &job->operands[b];
-    const opd_tensor *view_a = &item->call.operands[a].view;
-    const opd_tensor *view_b = &item->call.operands[b].view;
-    if (one->place != OPD_PLACE_DATA || two->place != OPD_PLACE_DATA) {
+    const void *storage = item->call.operands[a].view.storage;
+    if (!one->is_in_case || !two->is_in_case || one->place == OPD_PLACE_RETURNED || two->place == OPD_PLACE_RETURNED) {
         return false;
     }
-    if (!is_guarded && view_a->storage != NULL && view_a->storage == view_b->storage) {
+    if (job->guard == OPD_GUARD_NONE && storage != NULL && storage == item->call.operands[b].view.storage) {
         return true;
     }
     int64_t low_a = (int64_t)one->address + one->low;
@@ -77,7 +102,6 @@ static bool meets(const opd_job *job, const opd_case *item, int a, int b, bool i
 static void group_operands(opd_job *job, const opd_case *item)
 {
     int count = job->call.operand_count;
-    bool is_guarded = job->guard != OPD_GUARD_NONE;
     for (int i = 0; i < count; i++) {
         job->operands[i].group = i;
     }
@@ -86,7 +110,7 @@ static void group_operands(opd_job *job, const opd_case *item)
             for (int b = 0; b < a; b++) {
                 int low =
                     job->operands[a].group < job->operands[b].group ? job->operands[a].group : job->operands[b].group;
-                if (job->operands[a].group != job->operands[b].group && meets(job, item, a, b, is_guarded)) {
+                if (job->operands[a].group != job->operands[b].group && meets(job, item, a, b)) {
                     job->operands[a].group = low;
                     job->operands[b].group = low;
                 }
@@ -118,12 +142,15 @@ static opd_status lay_out(opd_job *job, uint64_t *size, const opd_case *item, co
     uint64_t total = 0;
     bool is_bad_call = (item->call.flags & OPD_CALL_BAD_ARGS) != 0;
     for (int i = 0; i < item->call.operand_count; i++) {
-        const opd_operand *operand = &item->call.operands[i];
-        opd_job_operand *slot = &job->operands[i];
-        opd_status status = choose_place(slot, operand, is_bad_call);
+        opd_status status = choose_place(&job->operands[i], &item->call.operands[i], is_bad_call);
         if (status != OPD_OK) {
             return status;
         }
+    }
+    share_pointers(job, &item->call);
+    for (int i = 0; i < item->call.operand_count; i++) {
+        const opd_operand *operand = &item->call.operands[i];
+        opd_job_operand *slot = &job->operands[i];
         if (is_recorded(recorded, operand) && slot->place != OPD_PLACE_UNREADABLE && slot->place != OPD_PLACE_NULL) {
             slot->recorded_bytes = opd_tensor_packed_bytes(&operand->view);
         }

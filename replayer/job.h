@@ -37,7 +37,8 @@ typedef enum opd_stage {
 /* How an operand's memory comes about. */
 typedef enum opd_place {
     OPD_PLACE_DATA,       /* packed content in the job */
-    OPD_PLACE_CANARY,     /* exists, content unknown: filled with canaries */
+    OPD_PLACE_CANARY,     /* exists, content unknown or of no account: filled with canaries */
+    OPD_PLACE_SHARED,     /* lies where another operand's pointer argument says; content as found there */
     OPD_PLACE_UNREADABLE, /* reserved, inaccessible */
     OPD_PLACE_NULL,       /* the caller passed a null pointer */
     OPD_PLACE_RETURNED,   /* the routine's value: a buffer of the harness */
@@ -50,8 +51,9 @@ typedef struct opd_job_operand {
     uint64_t before, before_bytes;     /* in the job; packed */
     uint64_t recorded, recorded_bytes; /* in the job; packed content after the recorded call, 0 = not at hand */
     uint64_t output, output_bytes;     /* in the job; 0 = not kept */
-    int64_t low, high;                 /* span relative to element 0 */
-    uint64_t address;                  /* recorded address of element 0: its place in a page is restored */
+    int64_t low, high; /* span relative to element 0, unreferenced triangles included: that memory exists */
+    uint64_t address;  /* of element 0 in the case, else as recorded: its place in a page is restored */
+    bool is_in_case;   /* address is the case's: comparable with those of other operands */
 } opd_job_operand;
 
 /* Where an operand stood in the worker, for the reading of fault addresses by the parent. */
