@@ -75,13 +75,13 @@ static void observe(finding *found, diagnose_options *o, const opd_bundle *bundl
 static int print_json(const finding *found, const opd_subject *subject, int exit_status)
 {
     json_t *document = json_object();
-    opd_json_put(document, "call", opd_json_call(&subject->call, true));
-    opd_json_put(document, "failure", opd_json_failure(&found->failure));
+    opd_document_put(document, "call", opd_document_call(&subject->call, true));
+    opd_document_put(document, "failure", opd_document_failure(&found->failure));
     if (found->has_result) {
-        opd_json_put(document, "replay", opd_json_result(&found->result));
-        opd_json_put(document, "guard", json_boolean(found->is_guarded));
+        opd_document_put(document, "replay", opd_document_result(&found->result));
+        opd_document_put(document, "guard", json_boolean(found->is_guarded));
     }
-    return opd_json_print(document, exit_status);
+    return opd_document_print(document, exit_status);
 }
 
 static void print_text(const finding *found, const opd_subject *subject, const char *path)

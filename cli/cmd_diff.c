@@ -50,9 +50,9 @@ static void differ(differences *found, const char *what, const char *a, const ch
     found->count++;
     if (found->options->shared.is_json) {
         json_t *object = json_object();
-        opd_json_put(object, "what", opd_json_text(what));
-        opd_json_put(object, "a", opd_json_text(a));
-        opd_json_put(object, "b", opd_json_text(b));
+        opd_document_put(object, "what", opd_document_text(what));
+        opd_document_put(object, "a", opd_document_text(a));
+        opd_document_put(object, "b", opd_document_text(b));
         json_array_append_new(found->array, object);
         return;
     }
@@ -175,8 +175,8 @@ static int report(differences *found)
     int exit_status = found->count > 0 ? OPD_EXIT_FOUND : OPD_EXIT_OK;
     if (found->options->shared.is_json) {
         json_t *document = json_object();
-        opd_json_put(document, "differences", found->array);
-        return opd_json_print(document, exit_status);
+        opd_document_put(document, "differences", found->array);
+        return opd_document_print(document, exit_status);
     }
     json_decref(found->array);
     if (found->options->shared.is_quiet) {

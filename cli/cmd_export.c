@@ -54,16 +54,16 @@ static int print_report(const opd_view_report *report, opd_view_format format, c
 {
     if (o->shared.is_json) {
         json_t *document = json_object();
-        opd_json_put(document, "path", opd_json_text(o->out));
-        opd_json_put(document, "format", json_string(opd_view_format_name(format)));
-        opd_json_put(document, "slices", opd_json_count(report->slices));
-        opd_json_put(document, "instants", opd_json_count(report->instants));
-        opd_json_put(document, "counters", opd_json_count(report->counters));
-        opd_json_put(document, "flows", opd_json_count(report->flows));
-        opd_json_put(document, "tracks", opd_json_count(report->tracks));
-        opd_json_put(document, "unfinished", opd_json_count(report->unfinished));
-        opd_json_put(document, "bytes", opd_json_count(report->bytes));
-        return opd_json_print(document, OPD_EXIT_OK);
+        opd_document_put(document, "path", opd_document_text(o->out));
+        opd_document_put(document, "format", json_string(opd_view_format_name(format)));
+        opd_document_put(document, "slices", opd_document_count(report->slices));
+        opd_document_put(document, "instants", opd_document_count(report->instants));
+        opd_document_put(document, "counters", opd_document_count(report->counters));
+        opd_document_put(document, "flows", opd_document_count(report->flows));
+        opd_document_put(document, "tracks", opd_document_count(report->tracks));
+        opd_document_put(document, "unfinished", opd_document_count(report->unfinished));
+        opd_document_put(document, "bytes", opd_document_count(report->bytes));
+        return opd_document_print(document, OPD_EXIT_OK);
     }
     if (o->shared.is_quiet) {
         return OPD_EXIT_OK;

@@ -40,19 +40,19 @@ static json_t *group_object(const opd_group *group)
 {
     json_t *object = json_object();
     json_t *members = json_array();
-    opd_json_put(object, "id", json_string(group->id));
-    opd_json_put(object, "key", opd_json_text(group->key));
-    opd_json_put(object, "reason", opd_json_text(group->reason));
-    opd_json_put(object, "count", json_integer(group->count));
-    opd_json_put(object, "representative", opd_json_text(group->members[group->representative].path));
+    opd_document_put(object, "id", json_string(group->id));
+    opd_document_put(object, "key", opd_document_text(group->key));
+    opd_document_put(object, "reason", opd_document_text(group->reason));
+    opd_document_put(object, "count", json_integer(group->count));
+    opd_document_put(object, "representative", opd_document_text(group->members[group->representative].path));
     for (uint32_t i = 0; i < group->count; i++) {
         json_t *member = json_object();
-        opd_json_put(member, "path", opd_json_text(group->members[i].path));
-        opd_json_put(member, "failure", json_integer(group->members[i].failure));
-        opd_json_put(member, "why", opd_json_text(group->members[i].why));
+        opd_document_put(member, "path", opd_document_text(group->members[i].path));
+        opd_document_put(member, "failure", json_integer(group->members[i].failure));
+        opd_document_put(member, "why", opd_document_text(group->members[i].why));
         json_array_append_new(members, member);
     }
-    opd_json_put(object, "members", members);
+    opd_document_put(object, "members", members);
     return object;
 }
 
@@ -124,8 +124,8 @@ static int run(const opd_command *self, int argc, char **argv)
         for (uint32_t i = 0; i < opd_grouping_count(grouping); i++) {
             json_array_append_new(groups, group_object(opd_grouping_at(grouping, i)));
         }
-        opd_json_put(document, "groups", groups);
-        exit_status = opd_json_print(document, exit_status);
+        opd_document_put(document, "groups", groups);
+        exit_status = opd_document_print(document, exit_status);
     } else if (status == OPD_OK && !o.shared.is_quiet) {
         status = print_groups(grouping, &o);
     }

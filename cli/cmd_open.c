@@ -167,8 +167,8 @@ static void announce(const open_options *o)
     snprintf(url, sizeof url, "%s/#!/?url=http://127.0.0.1:%d/%s", VIEWER, PORT, name);
     if (o->shared.is_json) {
         json_t *document = json_object();
-        opd_json_put(document, "url", opd_json_text(url));
-        opd_json_print(document, OPD_EXIT_OK);
+        opd_document_put(document, "url", opd_document_text(url));
+        opd_document_print(document, OPD_EXIT_OK);
     } else if (!o->shared.is_quiet) {
         printf("open %s\nwaiting for the page to fetch the file once; Ctrl-C ends\n", url);
     }

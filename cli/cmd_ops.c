@@ -43,14 +43,14 @@ static const char *or_nothing(const char *text)
 static json_t *op_object(const opd_op *op)
 {
     json_t *object = json_object();
-    opd_json_put(object, "domain", json_string(op->domain));
-    opd_json_put(object, "name", json_string(op->name));
-    opd_json_put(object, "summary", json_string(or_nothing(op->summary)));
-    opd_json_put(object, "types", json_string(or_nothing(op->routines != NULL ? op->routines : op->types)));
-    opd_json_put(object, "signature", json_string(op->signature));
-    opd_json_put(object, "attributes", json_string(or_nothing(op->attributes)));
-    opd_json_put(object, "call", json_string(or_nothing(op->call)));
-    opd_json_put(object, "flops", json_string(or_nothing(op->flops)));
+    opd_document_put(object, "domain", json_string(op->domain));
+    opd_document_put(object, "name", json_string(op->name));
+    opd_document_put(object, "summary", json_string(or_nothing(op->summary)));
+    opd_document_put(object, "types", json_string(or_nothing(op->routines != NULL ? op->routines : op->types)));
+    opd_document_put(object, "signature", json_string(op->signature));
+    opd_document_put(object, "attributes", json_string(or_nothing(op->attributes)));
+    opd_document_put(object, "call", json_string(or_nothing(op->call)));
+    opd_document_put(object, "flops", json_string(or_nothing(op->flops)));
     return object;
 }
 
@@ -100,9 +100,9 @@ static int run(const opd_command *self, int argc, char **argv)
         }
     }
     json_t *document = json_object();
-    opd_json_put(document, "operators", array);
+    opd_document_put(document, "operators", array);
     if (o.shared.is_json && is_found) {
-        return opd_json_print(document, OPD_EXIT_OK);
+        return opd_document_print(document, OPD_EXIT_OK);
     }
     json_decref(document);
     if (!is_found) {

@@ -57,8 +57,8 @@ static int run(const opd_command *self, int argc, char **argv)
     }
     if (o.shared.is_json) {
         json_t *document = json_object();
-        opd_json_put(document, "path", opd_json_text(o.out));
-        return opd_json_print(document, OPD_EXIT_OK);
+        opd_document_put(document, "path", opd_document_text(o.out));
+        return opd_document_print(document, OPD_EXIT_OK);
     }
     if (!o.shared.is_quiet) {
         char word[4096];

@@ -139,27 +139,27 @@ static void print_json(const opd_record_report *report)
 {
     json_t *document = json_object();
     json_t *bundles = json_array();
-    opd_json_put(document, "calls", opd_json_count(report->calls));
-    opd_json_put(document, "calls_nested", opd_json_count(report->calls_nested));
-    opd_json_put(document, "dropped", opd_json_count(report->dropped));
-    opd_json_put(document, "processes", opd_json_count(report->processes));
-    opd_json_put(document, "threads", opd_json_count(report->threads));
-    opd_json_put(document, "bytes_seen", opd_json_count(report->bytes_seen));
-    opd_json_put(document, "bytes_stored", opd_json_count(report->bytes_stored));
-    opd_json_put(document, "failures", json_integer(report->bundles));
-    opd_json_put(document, "suppressed", json_integer(report->suppressed));
+    opd_document_put(document, "calls", opd_document_count(report->calls));
+    opd_document_put(document, "calls_nested", opd_document_count(report->calls_nested));
+    opd_document_put(document, "dropped", opd_document_count(report->dropped));
+    opd_document_put(document, "processes", opd_document_count(report->processes));
+    opd_document_put(document, "threads", opd_document_count(report->threads));
+    opd_document_put(document, "bytes_seen", opd_document_count(report->bytes_seen));
+    opd_document_put(document, "bytes_stored", opd_document_count(report->bytes_stored));
+    opd_document_put(document, "failures", json_integer(report->bundles));
+    opd_document_put(document, "suppressed", json_integer(report->suppressed));
     for (size_t i = 0; i < report->bundles && i < OPD_COUNT(report->bundle_paths); i++) {
-        json_array_append_new(bundles, opd_json_text(report->bundle_paths[i]));
+        json_array_append_new(bundles, opd_document_text(report->bundle_paths[i]));
     }
-    opd_json_put(document, "bundles", bundles);
-    opd_json_put(document, "why_nothing", opd_json_text(report->why_nothing));
-    opd_json_put(document, "trouble", opd_json_text(report->trouble));
+    opd_document_put(document, "bundles", bundles);
+    opd_document_put(document, "why_nothing", opd_document_text(report->why_nothing));
+    opd_document_put(document, "trouble", opd_document_text(report->trouble));
     if (WIFSIGNALED(report->exit_status)) {
-        opd_json_put(document, "signal", json_integer(WTERMSIG(report->exit_status)));
+        opd_document_put(document, "signal", json_integer(WTERMSIG(report->exit_status)));
     } else {
-        opd_json_put(document, "status", json_integer(WEXITSTATUS(report->exit_status)));
+        opd_document_put(document, "status", json_integer(WEXITSTATUS(report->exit_status)));
     }
-    opd_json_print(document, OPD_EXIT_OK);
+    opd_document_print(document, OPD_EXIT_OK);
 }
 
 /* Ends as the program ended. The core dump was the program's to write, not ours. */

@@ -233,19 +233,19 @@ static opd_status reduce(reduction *work, reduce_options *o)
 static int print_json(const reduction *work, const reduce_options *o)
 {
     json_t *document = json_object();
-    opd_json_put(document, "path", opd_json_text(o->out));
-    opd_json_put(document, "call", opd_json_call(&work->item.call, true));
-    opd_json_put(document, "failure", opd_json_failure(&work->failure));
-    opd_json_put(document, "guard", json_boolean(o->trial.replay.guard != OPD_GUARD_NONE));
-    opd_json_put(document, "runs", opd_json_count(work->report.runs));
-    opd_json_put(document, "cached", opd_json_count(work->report.cached));
-    opd_json_put(document, "accepted", opd_json_count(work->report.accepted));
-    opd_json_put(document, "others", opd_json_count(work->report.others));
-    opd_json_put(document, "elements_before", opd_json_count(work->report.elements_before));
-    opd_json_put(document, "elements_after", opd_json_count(work->report.elements_after));
-    opd_json_put(document, "is_complete", json_boolean(work->report.is_complete));
-    opd_json_put(document, "explain", opd_json_text(work->report.explain));
-    return opd_json_print(document, OPD_EXIT_OK);
+    opd_document_put(document, "path", opd_document_text(o->out));
+    opd_document_put(document, "call", opd_document_call(&work->item.call, true));
+    opd_document_put(document, "failure", opd_document_failure(&work->failure));
+    opd_document_put(document, "guard", json_boolean(o->trial.replay.guard != OPD_GUARD_NONE));
+    opd_document_put(document, "runs", opd_document_count(work->report.runs));
+    opd_document_put(document, "cached", opd_document_count(work->report.cached));
+    opd_document_put(document, "accepted", opd_document_count(work->report.accepted));
+    opd_document_put(document, "others", opd_document_count(work->report.others));
+    opd_document_put(document, "elements_before", opd_document_count(work->report.elements_before));
+    opd_document_put(document, "elements_after", opd_document_count(work->report.elements_after));
+    opd_document_put(document, "is_complete", json_boolean(work->report.is_complete));
+    opd_document_put(document, "explain", opd_document_text(work->report.explain));
+    return opd_document_print(document, OPD_EXIT_OK);
 }
 
 static void print_text(const reduction *work, const reduce_options *o)

@@ -288,20 +288,20 @@ static int print_json(const task_list *list, int exit_status)
     json_t *replays = json_array();
     for (size_t i = 0; i < list->count; i++) {
         const task *job = &list->items[i];
-        json_t *object = job->status == OPD_OK ? opd_json_result(&job->result) : json_object();
-        opd_json_put(object, "path", opd_json_text(job->path));
-        opd_json_put(object, "answer", json_string(job->answer.text));
-        opd_json_put(object, "exit_status", json_integer(job->answer.exit_status));
+        json_t *object = job->status == OPD_OK ? opd_document_result(&job->result) : json_object();
+        opd_document_put(object, "path", opd_document_text(job->path));
+        opd_document_put(object, "answer", json_string(job->answer.text));
+        opd_document_put(object, "exit_status", json_integer(job->answer.exit_status));
         if (job->status == OPD_OK) {
-            opd_json_put(object, "call", opd_json_call(&job->subject.call, false));
+            opd_document_put(object, "call", opd_document_call(&job->subject.call, false));
         } else {
-            opd_json_put(object, "error", opd_json_text(job->error));
+            opd_document_put(object, "error", opd_document_text(job->error));
         }
         json_array_append_new(replays, object);
     }
-    opd_json_put(document, "replays", replays);
-    opd_json_put(document, "exit_status", json_integer(exit_status));
-    return opd_json_print(document, exit_status);
+    opd_document_put(document, "replays", replays);
+    opd_document_put(document, "exit_status", json_integer(exit_status));
+    return opd_document_print(document, exit_status);
 }
 
 static opd_status write_junit(const task_list *list, const char *path)

@@ -50,14 +50,14 @@ static int run(const opd_command *self, int argc, char **argv)
     }
     if (o.shared.is_json) {
         json_t *document = json_object();
-        opd_json_put(document, "path", opd_json_text(o.out));
-        opd_json_put(document, "records_kept", opd_json_count(report.records_kept));
-        opd_json_put(document, "records_lost", opd_json_count(report.records_lost));
-        opd_json_put(document, "bytes_lost", opd_json_count(report.bytes_lost));
-        opd_json_put(document, "calls", opd_json_count(report.calls));
-        opd_json_put(document, "tensors_kept", opd_json_count(report.tensors_kept));
-        opd_json_put(document, "tensors_lost", opd_json_count(report.tensors_lost));
-        return opd_json_print(document, OPD_EXIT_OK);
+        opd_document_put(document, "path", opd_document_text(o.out));
+        opd_document_put(document, "records_kept", opd_document_count(report.records_kept));
+        opd_document_put(document, "records_lost", opd_document_count(report.records_lost));
+        opd_document_put(document, "bytes_lost", opd_document_count(report.bytes_lost));
+        opd_document_put(document, "calls", opd_document_count(report.calls));
+        opd_document_put(document, "tensors_kept", opd_document_count(report.tensors_kept));
+        opd_document_put(document, "tensors_lost", opd_document_count(report.tensors_lost));
+        return opd_document_print(document, OPD_EXIT_OK);
     }
     if (!o.shared.is_quiet) {
         char word[4096];

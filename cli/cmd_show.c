@@ -77,12 +77,12 @@ static void read_row(folder_row *row, const opd_bundle *bundle)
 
 static json_t *row_object(const opd_bundle *bundle)
 {
-    json_t *object = opd_json_header(bundle);
+    json_t *object = opd_document_header(bundle);
     json_t *failures = json_array();
     for (uint32_t i = 0; i < opd_bundle_failure_count(bundle); i++) {
-        json_array_append_new(failures, opd_json_failure(opd_bundle_failure(bundle, i)));
+        json_array_append_new(failures, opd_document_failure(opd_bundle_failure(bundle, i)));
     }
-    opd_json_put(object, "failures", failures);
+    opd_document_put(object, "failures", failures);
     return object;
 }
 
@@ -124,7 +124,7 @@ static int show_folder(const show_options *o)
     }
     json_t *document = json_object();
     json_t *array = json_array();
-    opd_json_put(document, "bundles", array);
+    opd_document_put(document, "bundles", array);
     for (size_t i = 0; i < paths.count; i++) {
         if (!add_row(table, array, &o->shared, paths.items[i], failing, sizeof failing)) {
             exit_status = OPD_EXIT_TROUBLE;
@@ -133,7 +133,7 @@ static int show_folder(const show_options *o)
     opd_paths_done(&paths);
     if (o->shared.is_json) {
         opd_table_free(table);
-        return opd_json_print(document, exit_status);
+        return opd_document_print(document, exit_status);
     }
     json_decref(document);
     if (o->shared.is_quiet) {
@@ -311,17 +311,17 @@ static json_t *bundle_document(const opd_bundle *bundle, const opd_subject *chos
 {
     json_t *document = row_object(bundle);
     json_t *calls = json_array();
-    opd_json_put(document, "environment", opd_json_environment(bundle));
+    opd_document_put(document, "environment", opd_document_environment(bundle));
     for (uint64_t i = 0; chosen == NULL && i < opd_bundle_call_count(bundle); i++) {
         opd_call call;
         if (opd_bundle_call(&call, bundle, i) == OPD_OK) {
-            json_array_append_new(calls, opd_json_call(&call, true));
+            json_array_append_new(calls, opd_document_call(&call, true));
         }
     }
     if (chosen != NULL) {
-        json_array_append_new(calls, opd_json_call(&chosen->call, true));
+        json_array_append_new(calls, opd_document_call(&chosen->call, true));
     }
-    opd_json_put(document, "calls", calls);
+    opd_document_put(document, "calls", calls);
     return document;
 }
 
@@ -357,7 +357,7 @@ static int show_bundle(const show_options *o)
         }
     }
     if (o->shared.is_json) {
-        exit_status = opd_json_print(bundle_document(bundle, o->call != NULL ? &chosen : NULL), exit_status);
+        exit_status = opd_document_print(bundle_document(bundle, o->call != NULL ? &chosen : NULL), exit_status);
     } else if (!o->shared.is_quiet) {
         print_head(bundle);
         print_environment(bundle, o->with_environment);

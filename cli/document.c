@@ -11,7 +11,7 @@
 
 #include "phrases.h"
 
-json_t *opd_json_text(const char *text)
+json_t *opd_document_text(const char *text)
 {
     json_t *value = json_string(text);
     if (value != NULL) {
@@ -26,7 +26,7 @@ json_t *opd_json_text(const char *text)
     return json_string(plain);
 }
 
-json_t *opd_json_real(double value)
+json_t *opd_document_real(double value)
 {
     if (isnan(value)) {
         return json_string("NaN");
@@ -37,12 +37,12 @@ json_t *opd_json_real(double value)
     return json_real(value);
 }
 
-json_t *opd_json_count(uint64_t value)
+json_t *opd_document_count(uint64_t value)
 {
     return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
 }
 
-void opd_json_put(json_t *object, const char *key, json_t *take_value)
+void opd_document_put(json_t *object, const char *key, json_t *take_value)
 {
     if (take_value == NULL || json_object_set_new(object, key, take_value) != 0) {
         fprintf(stderr, "ops-debug: out of memory for the JSON document\n");
@@ -77,79 +77,79 @@ static void put_digest(json_t *object, const char *key, const opd_digest *digest
     char text[OPD_DIGEST_TEXT];
     if (!opd_digest_is_none(digest)) {
         opd_digest_print(text, digest);
-        opd_json_put(object, key, json_string(text));
+        opd_document_put(object, key, json_string(text));
     }
 }
 
-json_t *opd_json_failure(const opd_failure *failure)
+json_t *opd_document_failure(const opd_failure *failure)
 {
     char words[512];
     json_t *object = json_object();
-    opd_json_put(object, "outcome", json_string(opd_outcome_name(failure->outcome)));
+    opd_document_put(object, "outcome", json_string(opd_outcome_name(failure->outcome)));
     opd_phrase_failure(words, sizeof words, failure);
-    opd_json_put(object, "text", opd_json_text(words));
+    opd_document_put(object, "text", opd_document_text(words));
     if (failure->call_number != 0) {
-        opd_json_put(object, "thread", json_integer(failure->thread));
-        opd_json_put(object, "call", opd_json_count(failure->call_number));
+        opd_document_put(object, "thread", json_integer(failure->thread));
+        opd_document_put(object, "call", opd_document_count(failure->call_number));
     }
     if (failure->operand[0] != '\0') {
-        opd_json_put(object, "operand", opd_json_text(failure->operand));
+        opd_document_put(object, "operand", opd_document_text(failure->operand));
     }
     if (failure->index_rank >= 0 && failure->operand[0] != '\0') {
-        opd_json_put(object, "index", index_array(failure->index, failure->index_rank));
+        opd_document_put(object, "index", index_array(failure->index, failure->index_rank));
     }
-    opd_json_put(object, "bad_count", opd_json_count(failure->bad_count));
+    opd_document_put(object, "bad_count", opd_document_count(failure->bad_count));
     if (failure->signal != 0) {
-        opd_json_put(object, "signal", json_integer(failure->signal));
-        opd_json_put(object, "fault_address", text_of_hex(failure->fault_address));
-        opd_json_put(object, "pc_symbol", opd_json_text(failure->pc_symbol));
+        opd_document_put(object, "signal", json_integer(failure->signal));
+        opd_document_put(object, "fault_address", text_of_hex(failure->fault_address));
+        opd_document_put(object, "pc_symbol", opd_document_text(failure->pc_symbol));
     }
     if (failure->outcome == OPD_OUTCOME_OOB_READ || failure->outcome == OPD_OUTCOME_OOB_WRITE) {
-        opd_json_put(object, "distance", json_integer(failure->distance));
+        opd_document_put(object, "distance", json_integer(failure->distance));
     }
-    opd_json_put(object, "label", opd_json_text(failure->label));
-    opd_json_put(object, "confidence", opd_json_real((double)failure->confidence));
-    opd_json_put(object, "reason", opd_json_text(failure->reason));
+    opd_document_put(object, "label", opd_document_text(failure->label));
+    opd_document_put(object, "confidence", opd_document_real((double)failure->confidence));
+    opd_document_put(object, "reason", opd_document_text(failure->reason));
     return object;
 }
 
 static json_t *health_object(const opd_health *health)
 {
     json_t *object = json_object();
-    opd_json_put(object, "count", opd_json_count(health->count));
-    opd_json_put(object, "nan", opd_json_count(health->nan));
-    opd_json_put(object, "pos_inf", opd_json_count(health->pos_inf));
-    opd_json_put(object, "neg_inf", opd_json_count(health->neg_inf));
-    opd_json_put(object, "subnormal", opd_json_count(health->subnormal));
-    opd_json_put(object, "min", opd_json_real(health->min));
-    opd_json_put(object, "max", opd_json_real(health->max));
-    opd_json_put(object, "mean", opd_json_real(health->mean));
+    opd_document_put(object, "count", opd_document_count(health->count));
+    opd_document_put(object, "nan", opd_document_count(health->nan));
+    opd_document_put(object, "pos_inf", opd_document_count(health->pos_inf));
+    opd_document_put(object, "neg_inf", opd_document_count(health->neg_inf));
+    opd_document_put(object, "subnormal", opd_document_count(health->subnormal));
+    opd_document_put(object, "min", opd_document_real(health->min));
+    opd_document_put(object, "max", opd_document_real(health->max));
+    opd_document_put(object, "mean", opd_document_real(health->mean));
     return object;
 }
 
-json_t *opd_json_operand(const opd_operand *operand)
+json_t *opd_document_operand(const opd_operand *operand)
 {
     char words[256];
     json_t *object = json_object();
-    opd_json_put(object, "name", opd_json_text(operand->name));
-    opd_json_put(object, "role",
-                 json_string(operand->role == OPD_ROLE_IN    ? "in"
-                             : operand->role == OPD_ROLE_OUT ? "out"
-                                                             : "inout"));
-    opd_json_put(object, "dtype", json_string(opd_dtype_name(operand->view.dtype)));
-    opd_json_put(object, "shape", index_array(operand->view.shape, operand->view.rank));
-    opd_json_put(object, "strides", index_array(operand->view.stride, operand->view.rank));
-    opd_json_put(object, "address", text_of_hex(operand->address));
+    opd_document_put(object, "name", opd_document_text(operand->name));
+    opd_document_put(object, "role",
+                     json_string(operand->role == OPD_ROLE_IN    ? "in"
+                                 : operand->role == OPD_ROLE_OUT ? "out"
+                                                                 : "inout"));
+    opd_document_put(object, "dtype", json_string(opd_dtype_name(operand->view.dtype)));
+    opd_document_put(object, "shape", index_array(operand->view.shape, operand->view.rank));
+    opd_document_put(object, "strides", index_array(operand->view.stride, operand->view.rank));
+    opd_document_put(object, "address", text_of_hex(operand->address));
     opd_phrase_operand_flags(words, sizeof words, operand);
-    opd_json_put(object, "flags", json_string(words));
+    opd_document_put(object, "flags", json_string(words));
     put_digest(object, "before", &operand->before);
     put_digest(object, "after", &operand->after);
     if ((operand->flags & OPD_OPERAND_HAS_HEALTH) != 0) {
         if ((operand->role & OPD_ROLE_IN) != 0) {
-            opd_json_put(object, "health_before", health_object(&operand->health_before));
+            opd_document_put(object, "health_before", health_object(&operand->health_before));
         }
         if ((operand->role & OPD_ROLE_OUT) != 0) {
-            opd_json_put(object, "health_after", health_object(&operand->health_after));
+            opd_document_put(object, "health_after", health_object(&operand->health_after));
         }
     }
     return object;
@@ -163,17 +163,17 @@ static json_t *value_of(const opd_value *value)
     case OPD_VALUE_INT:
         return json_integer(value->i);
     case OPD_VALUE_REAL:
-        return opd_json_real(value->re);
+        return opd_document_real(value->re);
     case OPD_VALUE_COMPLEX:
         pair = json_array();
-        json_array_append_new(pair, opd_json_real(value->re));
-        json_array_append_new(pair, opd_json_real(value->im));
+        json_array_append_new(pair, opd_document_real(value->re));
+        json_array_append_new(pair, opd_document_real(value->im));
         return pair;
     case OPD_VALUE_CHOICE:
         letter[0] = (char)value->i;
-        return opd_json_text(letter);
+        return opd_document_text(letter);
     case OPD_VALUE_TEXT:
-        return opd_json_text(value->text);
+        return opd_document_text(value->text);
     case OPD_VALUE_NONE:
         break;
     }
@@ -184,111 +184,111 @@ static json_t *values_object(const opd_value *values, int count)
 {
     json_t *object = json_object();
     for (int i = 0; i < count; i++) {
-        opd_json_put(object, values[i].name, value_of(&values[i]));
+        opd_document_put(object, values[i].name, value_of(&values[i]));
     }
     return object;
 }
 
-json_t *opd_json_call(const opd_call *call, bool with_operands)
+json_t *opd_document_call(const opd_call *call, bool with_operands)
 {
     char words[512];
     json_t *object = json_object();
-    opd_json_put(object, "thread", json_integer(call->thread));
-    opd_json_put(object, "number", opd_json_count(call->number));
-    opd_json_put(object, "domain", opd_json_text(call->domain));
-    opd_json_put(object, "name", opd_json_text(call->name));
-    opd_json_put(object, "symbol", opd_json_text(call->symbol));
-    opd_json_put(object, "dtype", json_string(opd_dtype_name(call->dtype)));
-    opd_json_put(object, "dims", values_object(call->symbols, call->symbol_count));
-    opd_json_put(object, "attributes", values_object(call->attrs, call->attr_count));
+    opd_document_put(object, "thread", json_integer(call->thread));
+    opd_document_put(object, "number", opd_document_count(call->number));
+    opd_document_put(object, "domain", opd_document_text(call->domain));
+    opd_document_put(object, "name", opd_document_text(call->name));
+    opd_document_put(object, "symbol", opd_document_text(call->symbol));
+    opd_document_put(object, "dtype", json_string(opd_dtype_name(call->dtype)));
+    opd_document_put(object, "dims", values_object(call->symbols, call->symbol_count));
+    opd_document_put(object, "attributes", values_object(call->attrs, call->attr_count));
     opd_phrase_flags(words, sizeof words, call);
-    opd_json_put(object, "flags", json_string(words));
-    opd_json_put(object, "provider", json_integer(call->provider));
-    opd_json_put(object, "begin_ns", text_of_ns(call->begin_ns));
-    opd_json_put(object, "end_ns", text_of_ns(call->end_ns));
+    opd_document_put(object, "flags", json_string(words));
+    opd_document_put(object, "provider", json_integer(call->provider));
+    opd_document_put(object, "begin_ns", text_of_ns(call->begin_ns));
+    opd_document_put(object, "end_ns", text_of_ns(call->end_ns));
     if (with_operands) {
         json_t *operands = json_array();
         for (int i = 0; i < call->operand_count; i++) {
-            json_array_append_new(operands, opd_json_operand(&call->operands[i]));
+            json_array_append_new(operands, opd_document_operand(&call->operands[i]));
         }
-        opd_json_put(object, "operands", operands);
+        opd_document_put(object, "operands", operands);
     }
     return object;
 }
 
-json_t *opd_json_header(const opd_bundle *bundle)
+json_t *opd_document_header(const opd_bundle *bundle)
 {
     const opd_header_info *header = opd_bundle_header(bundle);
     const opd_bundle_state *state = opd_bundle_state_of(bundle);
     json_t *object = json_object();
-    opd_json_put(object, "path", opd_json_text(opd_bundle_path(bundle)));
-    opd_json_put(object, "version", json_integer(header->version));
-    opd_json_put(object, "kind", opd_json_text(header->kind));
-    opd_json_put(object, "producer", opd_json_text(header->producer));
-    opd_json_put(object, "program", opd_json_text(header->program));
-    opd_json_put(object, "command", opd_json_text(header->command));
-    opd_json_put(object, "pid", json_integer(header->pid));
-    opd_json_put(object, "capture", opd_json_text(header->capture));
-    opd_json_put(object, "created_realtime_ns", text_of_ns(header->created_realtime_ns));
-    opd_json_put(object, "is_complete", json_boolean(!state->is_partial));
-    opd_json_put(object, "damaged", opd_json_count(state->damaged));
-    opd_json_put(object, "bytes", opd_json_count(state->bytes));
-    opd_json_put(object, "call_count", opd_json_count(opd_bundle_call_count(bundle)));
+    opd_document_put(object, "path", opd_document_text(opd_bundle_path(bundle)));
+    opd_document_put(object, "version", json_integer(header->version));
+    opd_document_put(object, "kind", opd_document_text(header->kind));
+    opd_document_put(object, "producer", opd_document_text(header->producer));
+    opd_document_put(object, "program", opd_document_text(header->program));
+    opd_document_put(object, "command", opd_document_text(header->command));
+    opd_document_put(object, "pid", json_integer(header->pid));
+    opd_document_put(object, "capture", opd_document_text(header->capture));
+    opd_document_put(object, "created_realtime_ns", text_of_ns(header->created_realtime_ns));
+    opd_document_put(object, "is_complete", json_boolean(!state->is_partial));
+    opd_document_put(object, "damaged", opd_document_count(state->damaged));
+    opd_document_put(object, "bytes", opd_document_count(state->bytes));
+    opd_document_put(object, "call_count", opd_document_count(opd_bundle_call_count(bundle)));
     return object;
 }
 
 static json_t *module_object(const opd_module *module)
 {
     json_t *object = json_object();
-    opd_json_put(object, "path", opd_json_text(module->path));
-    opd_json_put(object, "build_id", opd_json_text(module->build_id));
-    opd_json_put(object, "core", opd_json_text(module->core));
-    opd_json_put(object, "config", opd_json_text(module->config));
-    opd_json_put(object, "threads", json_integer(module->threads));
+    opd_document_put(object, "path", opd_document_text(module->path));
+    opd_document_put(object, "build_id", opd_document_text(module->build_id));
+    opd_document_put(object, "core", opd_document_text(module->core));
+    opd_document_put(object, "config", opd_document_text(module->config));
+    opd_document_put(object, "threads", json_integer(module->threads));
     return object;
 }
 
-json_t *opd_json_environment(const opd_bundle *bundle)
+json_t *opd_document_environment(const opd_bundle *bundle)
 {
     const opd_environment_info *environment = opd_bundle_environment(bundle);
     json_t *object = json_object();
     if (environment != NULL) {
-        opd_json_put(object, "cpu_model", opd_json_text(environment->cpu_model));
-        opd_json_put(object, "isa", opd_json_text(environment->isa));
-        opd_json_put(object, "kernel", opd_json_text(environment->kernel));
-        opd_json_put(object, "libc", opd_json_text(environment->libc));
-        opd_json_put(object, "cpu_count", json_integer(environment->cpu_count));
-        opd_json_put(object, "l1d_bytes", json_integer(environment->l1d_bytes));
-        opd_json_put(object, "l2_bytes", json_integer(environment->l2_bytes));
-        opd_json_put(object, "l3_bytes", json_integer(environment->l3_bytes));
-        opd_json_put(object, "mxcsr", text_of_hex(environment->mxcsr));
-        opd_json_put(object, "variables", opd_json_text(environment->variables));
+        opd_document_put(object, "cpu_model", opd_document_text(environment->cpu_model));
+        opd_document_put(object, "isa", opd_document_text(environment->isa));
+        opd_document_put(object, "kernel", opd_document_text(environment->kernel));
+        opd_document_put(object, "libc", opd_document_text(environment->libc));
+        opd_document_put(object, "cpu_count", json_integer(environment->cpu_count));
+        opd_document_put(object, "l1d_bytes", json_integer(environment->l1d_bytes));
+        opd_document_put(object, "l2_bytes", json_integer(environment->l2_bytes));
+        opd_document_put(object, "l3_bytes", json_integer(environment->l3_bytes));
+        opd_document_put(object, "mxcsr", text_of_hex(environment->mxcsr));
+        opd_document_put(object, "variables", opd_document_text(environment->variables));
     }
     json_t *modules = json_array();
     for (uint32_t i = 1; i <= opd_bundle_module_count(bundle); i++) {
         json_array_append_new(modules, module_object(opd_bundle_module(bundle, i)));
     }
-    opd_json_put(object, "modules", modules);
+    opd_document_put(object, "modules", modules);
     return object;
 }
 
 static json_t *numbers_object(const opd_numbers *numbers)
 {
     json_t *object = json_object();
-    opd_json_put(object, "ratio", opd_json_real(numbers->ratio));
-    opd_json_put(object, "naive_ratio", opd_json_real(numbers->naive_ratio));
-    opd_json_put(object, "cap", opd_json_real(numbers->cap));
-    opd_json_put(object, "max_abs", opd_json_real(numbers->max_abs));
-    opd_json_put(object, "max_rel", opd_json_real(numbers->max_rel));
-    opd_json_put(object, "max_ulp", opd_json_real(numbers->max_ulp));
-    opd_json_put(object, "worst_operand", opd_json_text(numbers->worst_operand));
-    opd_json_put(object, "worst", index_array(numbers->worst, numbers->worst_rank));
-    opd_json_put(object, "got", opd_json_real(numbers->got_re));
-    opd_json_put(object, "want", opd_json_real(numbers->want_re));
+    opd_document_put(object, "ratio", opd_document_real(numbers->ratio));
+    opd_document_put(object, "naive_ratio", opd_document_real(numbers->naive_ratio));
+    opd_document_put(object, "cap", opd_document_real(numbers->cap));
+    opd_document_put(object, "max_abs", opd_document_real(numbers->max_abs));
+    opd_document_put(object, "max_rel", opd_document_real(numbers->max_rel));
+    opd_document_put(object, "max_ulp", opd_document_real(numbers->max_ulp));
+    opd_document_put(object, "worst_operand", opd_document_text(numbers->worst_operand));
+    opd_document_put(object, "worst", index_array(numbers->worst, numbers->worst_rank));
+    opd_document_put(object, "got", opd_document_real(numbers->got_re));
+    opd_document_put(object, "want", opd_document_real(numbers->want_re));
     return object;
 }
 
-json_t *opd_json_result(const opd_replay_result *result)
+json_t *opd_document_result(const opd_replay_result *result)
 {
     static const char *const same[] = {
         [OPD_SAME_UNKNOWN] = "unknown",
@@ -297,27 +297,27 @@ json_t *opd_json_result(const opd_replay_result *result)
         [OPD_SAME_DIFFERENT] = "different",
     };
     json_t *object = json_object();
-    opd_json_put(object, "came_back", json_boolean(result->came_back));
-    opd_json_put(object, "same", json_string(same[result->same]));
-    opd_json_put(object, "observed", opd_json_failure(&result->observed));
-    opd_json_put(object, "expected", opd_json_failure(&result->expected));
-    opd_json_put(object, "environment", opd_json_text(result->environment));
-    opd_json_put(object, "library", opd_json_text(result->library));
-    opd_json_put(object, "build_id", opd_json_text(result->build_id));
-    opd_json_put(object, "core", opd_json_text(result->core));
-    opd_json_put(object, "threads", json_integer(result->threads));
-    opd_json_put(object, "runs", json_integer(result->runs));
-    opd_json_put(object, "runs_failed", json_integer(result->runs_failed));
-    opd_json_put(object, "runs_differing", json_integer(result->runs_differing));
-    opd_json_put(object, "is_repeatable", json_boolean(result->is_repeatable));
-    opd_json_put(object, "run_ns", opd_json_count(result->run_ns));
+    opd_document_put(object, "came_back", json_boolean(result->came_back));
+    opd_document_put(object, "same", json_string(same[result->same]));
+    opd_document_put(object, "observed", opd_document_failure(&result->observed));
+    opd_document_put(object, "expected", opd_document_failure(&result->expected));
+    opd_document_put(object, "environment", opd_document_text(result->environment));
+    opd_document_put(object, "library", opd_document_text(result->library));
+    opd_document_put(object, "build_id", opd_document_text(result->build_id));
+    opd_document_put(object, "core", opd_document_text(result->core));
+    opd_document_put(object, "threads", json_integer(result->threads));
+    opd_document_put(object, "runs", json_integer(result->runs));
+    opd_document_put(object, "runs_failed", json_integer(result->runs_failed));
+    opd_document_put(object, "runs_differing", json_integer(result->runs_differing));
+    opd_document_put(object, "is_repeatable", json_boolean(result->is_repeatable));
+    opd_document_put(object, "run_ns", opd_document_count(result->run_ns));
     if (result->numbers.is_valid) {
-        opd_json_put(object, "numbers", numbers_object(&result->numbers));
+        opd_document_put(object, "numbers", numbers_object(&result->numbers));
     }
     return object;
 }
 
-int opd_json_print(json_t *take_document, int exit_status)
+int opd_document_print(json_t *take_document, int exit_status)
 {
     if (take_document == NULL || json_dumpf(take_document, stdout, JSON_INDENT(2)) != 0) {
         fprintf(stderr, "ops-debug: cannot write the JSON document\n");

@@ -12,20 +12,20 @@
 
 #include "source.h"
 
-json_t *opd_json_text(const char *text); /* bytes that are not UTF-8 become '?' */
-json_t *opd_json_real(double value);
-json_t *opd_json_count(uint64_t value);
-json_t *opd_json_failure(const opd_failure *failure);
-json_t *opd_json_operand(const opd_operand *operand);
-json_t *opd_json_call(const opd_call *call, bool with_operands);
-json_t *opd_json_header(const opd_bundle *bundle);
-json_t *opd_json_environment(const opd_bundle *bundle);
-json_t *opd_json_result(const opd_replay_result *result);
+json_t *opd_document_text(const char *text); /* bytes that are not UTF-8 become '?' */
+json_t *opd_document_real(double value);
+json_t *opd_document_count(uint64_t value);
+json_t *opd_document_failure(const opd_failure *failure);
+json_t *opd_document_operand(const opd_operand *operand);
+json_t *opd_document_call(const opd_call *call, bool with_operands);
+json_t *opd_document_header(const opd_bundle *bundle);
+json_t *opd_document_environment(const opd_bundle *bundle);
+json_t *opd_document_result(const opd_replay_result *result);
 
 /* Takes the value. */
-void opd_json_put(json_t *object, const char *key, json_t *take_value);
+void opd_document_put(json_t *object, const char *key, json_t *take_value);
 
 /* Prints and frees the document; returns exit_status, or OPD_EXIT_TROUBLE when it cannot be made. */
-int opd_json_print(json_t *take_document, int exit_status);
+int opd_document_print(json_t *take_document, int exit_status);
 
 #endif
