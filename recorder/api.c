@@ -8,10 +8,10 @@
 #include "capture.h"
 #include "load.h"
 
-#define HEAD_BYTES offsetof(opd_call, symbols)
 #define NAME_WORDS 12u /* bytes of an event's name, in words */
 
-_Static_assert(HEAD_BYTES % 8 == 0 && sizeof(opd_value) % 8 == 0 && sizeof(opd_operand) % 8 == 0, "copied as words");
+_Static_assert(OPD_CALL_HEAD_BYTES % 8 == 0 && sizeof(opd_value) % 8 == 0 && sizeof(opd_operand) % 8 == 0,
+               "copied as words");
 
 /* A call as it goes into the ring: its head, then the values and operands in use. */
 typedef struct piece {
@@ -22,11 +22,11 @@ enum { PIECES = 4 };
 
 static uint32_t split_call(piece pieces[PIECES], const opd_call *call)
 {
-    pieces[0] = (piece){ call, HEAD_BYTES };
+    pieces[0] = (piece){ call, OPD_CALL_HEAD_BYTES };
     pieces[1] = (piece){ call->symbols, (size_t)call->symbol_count * sizeof(opd_value) };
     pieces[2] = (piece){ call->attrs, (size_t)call->attr_count * sizeof(opd_value) };
     pieces[3] = (piece){ call->operands, (size_t)call->operand_count * sizeof(opd_operand) };
-    uint32_t words = 0;
+    uint32_t words = 1; /* the counts */
     for (int i = 0; i < PIECES; i++) {
         words += (uint32_t)(pieces[i].bytes / 8);
     }
@@ -107,6 +107,9 @@ uint64_t opd_record_begin(const opd_call *call)
         put_head(slot, at, size, OPD_RECORD_CALL, words, operands);
         opd_ring_set(slot, at + OPD_R_STATE, operands > 0 ? OPD_STATE_PUBLISHED : OPD_STATE_SUBMITTED);
         uint64_t next = at + OPD_R_WORDS;
+        opd_ring_set(slot, next++,
+                     (uint64_t)call->symbol_count | (uint64_t)call->attr_count << 8 |
+                         (uint64_t)call->operand_count << 16);
         for (int i = 0; i < PIECES; i++) {
             next = put_bytes(slot, next, pieces[i].start, pieces[i].bytes);
         }
@@ -136,7 +139,9 @@ void opd_record_end(uint64_t token, const opd_call *call, int status)
     }
     opd_open_call *open = &slot->open[depth - 1];
     uint64_t at = open->position;
-    slot->depth = depth;
+    while (slot->depth > depth) {
+        opd_calls_lose(slot);
+    }
     if (at != OPD_NO_LIMIT && opd_ring_stands(slot, at)) {
         opd_ring_set(slot, at + OPD_R_END, now);
         opd_ring_set(slot, at + OPD_R_RETURN, (uint64_t)(int64_t)status);

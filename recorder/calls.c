@@ -2,6 +2,14 @@
 /* Slow paths of open calls. */
 #include "calls.h"
 
+void opd_calls_lose(opd_slot *slot)
+{
+    const opd_open_call *open = &slot->open[--slot->depth];
+    if (open->position != OPD_NO_LIMIT && opd_ring_stands(slot, open->position)) {
+        opd_ring_state(slot, open->position, OPD_STATE_LOST);
+    }
+}
+
 bool opd_calls_unblock(opd_slot *slot)
 {
     uint64_t dropped = atomic_load_explicit(&slot->dropped, memory_order_relaxed);

@@ -6,14 +6,17 @@
 #include "here.h"
 #include "trigger.h"
 
+/* The innermost open call was left without a return. */
+void opd_calls_lose(opd_slot *slot);
+
 /*
  * Opens a call: numbers it and gives it a place. Open calls whose frame lies below this one were left by longjmp; one at
  * the very same place too, unless two calls may share a frame (C API). NULL: too deep, counted and not recorded.
  */
 static inline opd_open_call *opd_calls_push(opd_slot *slot, uint64_t frame, bool may_share)
 {
-    while (slot->depth > 0 && slot->open[slot->depth - 1].frame < frame + !may_share) {
-        slot->depth--;
+    while (__builtin_expect(slot->depth > 0 && slot->open[slot->depth - 1].frame < frame + !may_share, 0)) {
+        opd_calls_lose(slot);
     }
     slot->number++;
     if (slot->depth >= OPD_OPEN_DEPTH) {

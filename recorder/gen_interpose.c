@@ -220,8 +220,7 @@ static void print_wrapper(FILE *out, const form *wrapper, int words, int operand
 
 static int describe(form *wrapper, const opd_routine *routine, int pattern)
 {
-    *wrapper =
-        (form){ .routine = routine, .pattern = opd_name_pattern_at(pattern), .pattern_index = pattern };
+    *wrapper = (form){ .routine = routine, .pattern = opd_name_pattern_at(pattern), .pattern_index = pattern };
     if (!opd_routine_symbol(wrapper->symbol, sizeof(wrapper->symbol), routine, wrapper->pattern)) {
         return 0;
     }

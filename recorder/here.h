@@ -11,7 +11,7 @@
 #include <x86intrin.h>
 #endif
 
-#include "arena.h"
+#include "chunks.h"
 #include "ring.h"
 #include "session.h"
 

@@ -107,7 +107,9 @@ void opd_interpose_end(opd_wrapped *frame, const void *result, size_t size)
     atomic_signal_fence(memory_order_seq_cst);
     opd_open_call *open = &slot->open[frame->depth];
     uint64_t at = open->position;
-    slot->depth = frame->depth + 1; /* calls inside that were left by longjmp are over too */
+    while (slot->depth > frame->depth + 1) {
+        opd_calls_lose(slot);
+    }
     if (at != OPD_NO_LIMIT && opd_ring_stands(slot, at)) {
         uint64_t words[2] = { 0, 0 };
         if (size > 0) {

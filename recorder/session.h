@@ -52,6 +52,8 @@ typedef struct opd_control {
     uint64_t tsc_base, ns_base; /* taken together at the start of the session */
     double ns_per_tick;         /* 0 until known */
     uint64_t created_realtime_ns;
+    uint32_t has_environment;
+    opd_environment_info environment;
     char match[256];
     char out[4096]; /* absolute */
     char command[1024];
@@ -212,6 +214,10 @@ enum {
     OPD_R_ADDRESS, /* return address of the caller */
     OPD_R_WORDS,   /* first argument word */
 };
+
+/* A call of the C API is packed as one word of counts (symbols, attributes, operands, a byte each), then its head and the
+ * values and operands in use. */
+#define OPD_CALL_HEAD_BYTES offsetof(opd_call, symbols)
 
 /* Where content lies in the arena. bytes 0 = not kept. */
 typedef struct opd_place {

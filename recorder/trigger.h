@@ -3,7 +3,7 @@
 #ifndef OPD_TRIGGER_H
 #define OPD_TRIGGER_H
 
-#include "arena.h"
+#include "chunks.h"
 #include "session.h"
 
 /* The trigger bit that asks for an outcome; OPD_TRIGGER_API for requests. */

@@ -71,6 +71,7 @@ typedef struct opd_record_options {
     uint32_t sample;         /* keep data of every n-th call; 0, 1 = all */
     uint32_t max_bundles;    /* failures written per process, default 16; the rest is counted */
     char *const *argv;       /* program and arguments, NULL-terminated */
+    const opd_environment_info *environment; /* of this machine, for the bundles (opd_environment_read); NULL = left out */
     const char *preload;     /* path of libopsdebug-preload.so; NULL = beside this program, then ../lib/opsdebug/ */
 } opd_record_options;
 #define OPD_RECORD_OPTIONS_INIT \
@@ -91,6 +92,7 @@ typedef struct opd_record_report {
 /* name -> bits; "nan,inf,crash,contract,timeout=60s,exit,always". errors: E_INVALID names the bad item. */
 opd_status opd_triggers_parse(uint32_t *triggers, uint32_t *timeout_ms, const char *text);
 opd_status opd_capture_parse(opd_capture *capture, const char *text);
+const char *opd_capture_name(opd_capture capture); /* "meta", "stats", "inputs", "full" */
 
 /*
  * Runs the program under the recorder until it ends. Signals that ask this process to stop are passed on.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Leases of data chunks and the references into them; see arena.h and the layout in session.h. */
-#include "arena.h"
+/* Leases of data chunks and the references into them; see chunks.h and the layout in session.h. */
+#include "chunks.h"
 
 void opd_arena_init(opd_arena *arena, uint64_t offset, uint64_t chunk_bytes)
 {

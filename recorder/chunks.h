@@ -4,8 +4,8 @@
  * chunk, not per call), fill them, and the oldest lease is overwritten. While a window is frozen the younger half of
  * the chunks stays as it is and the older half goes on being used.
  */
-#ifndef OPD_ARENA_H
-#define OPD_ARENA_H
+#ifndef OPD_CHUNKS_H
+#define OPD_CHUNKS_H
 
 #include "session.h"
 

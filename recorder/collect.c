@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The session as the collector sees it: making and removing it, finding processes, one round over all of them. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector.h"
+#include "trigger.h"
+
+void opd_collector_trouble(opd_collector *collector, const char *format, ...)
+{
+    char *text = collector->report->trouble;
+    if (text[0] == '\0') {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(text, sizeof(collector->report->trouble), format, arguments);
+        va_end(arguments);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------- session */
+
+static bool has_steady_tsc(void)
+{
+#if defined(__x86_64__)
+    char line[8192];
+    bool is_steady = false;
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    while (file != NULL && !is_steady && fgets(line, sizeof(line), file) != NULL) {
+        is_steady = strstr(line, "constant_tsc") != NULL && strstr(line, "nonstop_tsc") != NULL;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return is_steady;
+#else
+    return false;
+#endif
+}
+
+static void fill_control(opd_control *control, const opd_record_options *options, const char *out)
+{
+    struct timespec now;
+    control->collector_pid = getpid();
+    control->collector_start = opd_session_start_time(getpid());
+    control->capture = options->capture;
+    control->triggers = options->triggers;
+    control->timeout_ms = options->timeout_ms;
+    control->sample = options->sample;
+    control->max_bundles = options->max_bundles;
+    control->budget = options->budget;
+    control->range_first = options->range_first;
+    control->range_last = options->range_last;
+    control->file_bytes = opd_session_file_bytes(options->budget);
+    control->has_tsc = has_steady_tsc();
+    control->ns_base = opd_now_ns();
+    control->tsc_base = opd_now_ticks(control->has_tsc);
+    clock_gettime(CLOCK_REALTIME, &now);
+    control->created_realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    if (options->environment != NULL) {
+        control->has_environment = 1;
+        control->environment = *options->environment;
+    }
+    snprintf(control->match, sizeof(control->match), "%s", options->match != NULL ? options->match : "");
+    snprintf(control->out, sizeof(control->out), "%s", out);
+    size_t used = 0;
+    for (char *const *word = options->argv; word != NULL && *word != NULL; word++) {
+        int count =
+            snprintf(control->command + used, sizeof(control->command) - used, "%s%s", used > 0 ? " " : "", *word);
+        if (count < 0 || (size_t)count >= sizeof(control->command) - used) {
+            break;
+        }
+        used += (size_t)count;
+    }
+    control->layout = OPD_SESSION_LAYOUT;
+    control->process_bytes = sizeof(opd_process);
+    atomic_store(&control->state, OPD_SESSION_OPEN);
+    control->magic = OPD_SESSION_MAGIC;
+}
+
+static opd_control *map_control(const char *directory, bool is_new)
+{
+    char path[192];
+    snprintf(path, sizeof(path), "%s/%s", directory, OPD_CONTROL_FILE);
+    int file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (is_new ? O_CREAT | O_EXCL : 0), 0600);
+    if (file < 0) {
+        return NULL;
+    }
+    void *start = MAP_FAILED;
+    struct stat status;
+    bool is_sized = !is_new || posix_fallocate(file, 0, sizeof(opd_control)) == 0;
+    if (is_sized && fstat(file, &status) == 0 && (size_t)status.st_size >= sizeof(opd_control)) {
+        start = mmap(NULL, sizeof(opd_control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    }
+    close(file);
+    return start != MAP_FAILED ? start : NULL;
+}
+
+static opd_status take_scratch(opd_collector *collector)
+{
+    void *record = NULL;
+    void *call = NULL;
+    opd_status status = opd_alloc(&record, sizeof(opd_ring_record));
+    if (status == OPD_OK) {
+        status = opd_alloc(&call, sizeof(opd_call));
+    }
+    if (status != OPD_OK) {
+        opd_free(record);
+        return status;
+    }
+    collector->record = record;
+    collector->call = call;
+    return OPD_OK;
+}
+
+/* Pre-sized files for processes that may not make their own. Sparse: they cost nothing until used. */
+static void make_spares(const opd_collector *collector)
+{
+    for (unsigned i = 0; i < OPD_SPARE_COUNT; i++) {
+        char path[192];
+        snprintf(path, sizeof(path), "%s/spare-%u", collector->directory, i);
+        int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (file >= 0) {
+            if (ftruncate(file, (off_t)collector->control->file_bytes) != 0) {
+                unlink(path);
+            }
+            close(file);
+        }
+    }
+}
+
+opd_status opd_collector_open(opd_collector *collector, const opd_record_options *options, opd_record_report *report)
+{
+    const char *out = collector->out;
+    *collector = (opd_collector){ .report = report, .out = out };
+    size_t length = strlen(out);
+    collector->is_single = length > strlen(OPD_SUFFIX) && strcmp(out + length - strlen(OPD_SUFFIX), OPD_SUFFIX) == 0;
+    snprintf(collector->directory, sizeof(collector->directory), "%s%u-XXXXXX", OPD_SESSION_PREFIX,
+             (unsigned)geteuid());
+    if (mkdtemp(collector->directory) == NULL) {
+        opd_status status = opd_fail(OPD_E_IO, "%s: %s", collector->directory, strerror(errno));
+        collector->directory[0] = '\0';
+        return status;
+    }
+    collector->control = map_control(collector->directory, true);
+    if (collector->control == NULL) {
+        opd_status status =
+            opd_fail(OPD_E_IO, "%s: no room for the session: %s", collector->directory, strerror(errno));
+        opd_collector_close(collector);
+        return status;
+    }
+    opd_status status = take_scratch(collector);
+    if (status != OPD_OK) {
+        opd_collector_close(collector);
+        return status;
+    }
+    fill_control(collector->control, options, out);
+    opd_ticks_start(&collector->ticks, collector->control);
+    make_spares(collector);
+    return OPD_OK;
+}
+
+opd_status opd_collector_adopt(opd_collector *collector, const char *directory, opd_record_report *report)
+{
+    *collector = (opd_collector){ .report = report };
+    collector->control = map_control(directory, false);
+    const opd_control *control = collector->control;
+    if (control == NULL || control->magic != OPD_SESSION_MAGIC || control->layout != OPD_SESSION_LAYOUT ||
+        control->process_bytes != sizeof(opd_process)) {
+        opd_collector_close(collector); /* directory is not set: it stays */
+        return opd_fail(OPD_E_VERSION, "%s: not a session of this build", directory);
+    }
+    opd_status status = take_scratch(collector);
+    if (status != OPD_OK) {
+        opd_collector_close(collector);
+        return status;
+    }
+    snprintf(collector->directory, sizeof(collector->directory), "%s", directory);
+    collector->out = control->out;
+    size_t length = strnlen(control->out, sizeof(control->out));
+    collector->is_single = length > strlen(OPD_SUFFIX) && length < sizeof(control->out) &&
+                           strcmp(control->out + length - strlen(OPD_SUFFIX), OPD_SUFFIX) == 0;
+    opd_ticks_start(&collector->ticks, control);
+    return OPD_OK;
+}
+
+static void remove_directory(const char *directory)
+{
+    DIR *listing = opendir(directory);
+    const struct dirent *entry;
+    while (listing != NULL && (entry = readdir(listing)) != NULL) {
+        if (entry->d_name[0] != '.') {
+            unlinkat(dirfd(listing), entry->d_name, 0);
+        }
+    }
+    if (listing != NULL) {
+        closedir(listing);
+    }
+    rmdir(directory);
+}
+
+static void forget(opd_watched *watched)
+{
+    if (watched->run != NULL) {
+        opd_writer_abandon(watched->run, true);
+    }
+    munmap(watched->process, watched->bytes);
+    opd_free(watched);
+}
+
+void opd_collector_close(opd_collector *collector)
+{
+    while (collector->first != NULL) {
+        opd_watched *next = collector->first->next;
+        forget(collector->first);
+        collector->first = next;
+    }
+    if (collector->control != NULL) {
+        atomic_store(&collector->control->state, OPD_SESSION_CLOSED);
+        munmap(collector->control, sizeof(opd_control));
+    }
+    if (collector->directory[0] != '\0') {
+        remove_directory(collector->directory);
+    }
+    opd_free(collector->record);
+    opd_free(collector->call);
+    collector->control = NULL;
+    collector->record = NULL;
+    collector->call = NULL;
+}
+
+/* -------------------------------------------------------------------------------------------------- processes */
+
+static bool is_known(const opd_collector *collector, int pid, unsigned image)
+{
+    for (const opd_watched *at = collector->first; at != NULL; at = at->next) {
+        if (at->pid == pid && at->image == image) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is what the process wrote of itself plausible? Bounds are set right for good here. */
+static bool settle_process(opd_process *process, uint64_t bytes)
+{
+    if (process->magic != OPD_SESSION_MAGIC || process->layout != OPD_SESSION_LAYOUT) {
+        return false;
+    }
+    atomic_thread_fence(memory_order_acquire);
+    return process->thread_limit > 0 && process->thread_limit <= OPD_PROCESS_THREADS &&
+           opd_session_arena_offset(process->thread_limit) <= bytes;
+}
+
+static void adopt_process(opd_collector *collector, const char *name, int pid, unsigned image)
+{
+    void *block = NULL;
+    if (opd_alloc(&block, sizeof(opd_watched)) != OPD_OK) {
+        opd_collector_trouble(collector, "process %d is not recorded: %s", pid, opd_error_text());
+        return;
+    }
+    opd_watched *watched = block;
+    struct stat status;
+    snprintf(watched->path, sizeof(watched->path), "%s/%.64s", collector->directory, name);
+    int file = open(watched->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    void *start = MAP_FAILED;
+    if (file >= 0 && fstat(file, &status) == 0 && (size_t)status.st_size >= sizeof(opd_process)) {
+        watched->bytes = (uint64_t)status.st_size;
+        start = mmap(NULL, watched->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    if (start == MAP_FAILED || !settle_process(start, watched->bytes)) {
+        if (start != MAP_FAILED) {
+            munmap(start, watched->bytes);
+        }
+        opd_free(watched);
+        return; /* not attached yet: seen again in the next round */
+    }
+    watched->process = start;
+    watched->pid = pid;
+    watched->image = image;
+    for (uint32_t i = 0; i < OPD_PROCESS_THREADS && i < watched->process->thread_limit; i++) {
+        watched->slots[i].position = atomic_load(&watched->process->slots[i].tail);
+    }
+    opd_watched **at = &collector->first;
+    while (*at != NULL) {
+        at = &(*at)->next;
+    }
+    *at = watched;
+    collector->report->processes++;
+}
+
+void opd_collector_scan(opd_collector *collector)
+{
+    DIR *listing = opendir(collector->directory);
+    const struct dirent *entry;
+    while (listing != NULL && (entry = readdir(listing)) != NULL) {
+        int pid;
+        unsigned image;
+        int length = 0;
+        if (sscanf(entry->d_name, "%d.%u.opd%n", &pid, &image, &length) == 2 && length > 0 &&
+            !is_known(collector, pid, image)) {
+            adopt_process(collector, entry->d_name, pid, image);
+        }
+    }
+    if (listing != NULL) {
+        closedir(listing);
+    }
+}
+
+static bool is_alive(const opd_watched *watched)
+{
+    if (kill(watched->pid, 0) != 0 && errno == ESRCH) {
+        return false;
+    }
+    uint64_t started = opd_session_start_time(watched->pid);
+    return started != 0 && (watched->process->start_time == 0 || started == watched->process->start_time);
+}
+
+/* Has the process begun another image (exec)? Then this one is over. */
+static bool is_replaced(const opd_collector *collector, const opd_watched *watched)
+{
+    for (const opd_watched *at = collector->first; at != NULL; at = at->next) {
+        if (at->pid == watched->pid && at->image > watched->image) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A call in flight for longer than the limit fires once. */
+static void check_time(opd_collector *collector, opd_watched *watched)
+{
+    opd_process *process = watched->process;
+    uint32_t used = atomic_load(&process->slots_used);
+    uint64_t now = opd_now_ns();
+    for (uint32_t i = 0; i < used && i < process->thread_limit; i++) {
+        opd_slot *slot = &process->slots[i];
+        uint64_t position = watched->slots[i].position;
+        if (opd_ring_read(slot, &position, collector->record) != OPD_RING_RECORD ||
+            collector->record->state >= OPD_STATE_COMPLETE) {
+            continue;
+        }
+        const uint64_t *word = collector->record->word;
+        uint64_t begin = opd_ticks_to_ns(&collector->ticks, word[OPD_R_BEGIN]);
+        uint64_t number = word[OPD_R_NUMBER];
+        uint64_t limit = (uint64_t)collector->control->timeout_ms * 1000000u;
+        if (now < begin + limit || slot->reported == number) {
+            continue;
+        }
+        slot->reported = number;
+        opd_shared_trigger trigger = { .outcome = OPD_OUTCOME_HANG,
+                                       .tid = (uint32_t)word[OPD_R_WHO],
+                                       .slot = i,
+                                       .operand = -1,
+                                       .number = number,
+                                       .position = collector->record->position,
+                                       .ticks = opd_now_ticks(collector->control->has_tsc),
+                                       .element = -1 };
+        snprintf(trigger.reason, sizeof(trigger.reason), "in flight for more than %.1f s",
+                 (double)collector->control->timeout_ms / 1000);
+        opd_trigger_fire(collector->control, process, &trigger);
+    }
+}
+
+static void serve(opd_collector *collector, opd_watched *watched)
+{
+    opd_process *process = watched->process;
+    if ((collector->control->triggers & OPD_TRIGGER_TIMEOUT) != 0) {
+        check_time(collector, watched);
+    }
+    if (atomic_load(&process->freeze) == OPD_FREEZE_ASKED) {
+        opd_shared_trigger trigger = process->trigger;
+        opd_window_write(collector, watched, &trigger);
+        opd_trigger_thaw(process);
+    }
+    opd_drain(collector, watched, false);
+}
+
+void opd_collector_round(opd_collector *collector)
+{
+    opd_collector_scan(collector);
+    make_spares(collector);
+    opd_ticks_calibrate(&collector->ticks, collector->control);
+    for (opd_watched *watched = collector->first; watched != NULL; watched = watched->next) {
+        if (watched->is_done) {
+            continue;
+        }
+        serve(collector, watched);
+        if (is_replaced(collector, watched) || (watched->pid != collector->main_pid && !is_alive(watched))) {
+            opd_collector_finish(collector, watched, 0);
+        }
+    }
+}
+
+void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wait_status)
+{
+    opd_process *process = watched->process;
+    opd_shared_trigger trigger;
+    opd_ticks_calibrate(&collector->ticks, collector->control);
+    if (atomic_load(&process->freeze) == OPD_FREEZE_ASKED) {
+        trigger = process->trigger;
+        opd_window_write(collector, watched, &trigger);
+        opd_trigger_thaw(process);
+    }
+    if (opd_window_of_end(&trigger, collector, watched, wait_status)) {
+        opd_window_write(collector, watched, &trigger);
+    }
+    opd_drain(collector, watched, true);
+    opd_drain_close(collector, watched);
+    collector->report->suppressed += atomic_load(&process->suppressed);
+    watched->is_done = true;
+    unlink(watched->path);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The collector beside the recorded program: it owns the session directory, drains the rings into run-PID.opsb, and
+ * writes a bundle when a window is frozen or a process ends badly. It maps what the processes wrote and trusts none of
+ * it: everything is checked before use, since the program may have scribbled over it.
+ */
+#ifndef OPD_COLLECTOR_H
+#define OPD_COLLECTOR_H
+
+#include <opsdebug/bundle.h>
+#include <opsdebug/record.h>
+
+#include "chunks.h"
+#include "ring.h"
+#include "session.h"
+
+/* Ticks of the recorded processes as CLOCK_MONOTONIC ns. */
+typedef struct opd_ticks {
+    uint64_t tick_base, ns_base;
+    double ns_per_tick; /* 0 = not known yet */
+} opd_ticks;
+
+/* What the collector knows of a thread slot. */
+typedef struct opd_watched_slot {
+    uint64_t position; /* drained up to here */
+    uint32_t tid;      /* of the last record */
+    uint64_t number;
+    bool is_named;
+} opd_watched_slot;
+
+/* One image of one process: a mapped process file. */
+typedef struct opd_watched {
+    char path[256];
+    int pid;
+    unsigned image;
+    opd_process *process;
+    uint64_t bytes;
+    opd_watched_slot slots[OPD_PROCESS_THREADS];
+    opd_writer *run;                           /* NULL until the first call, and after trouble */
+    uint32_t run_modules[OPD_PROCESS_MODULES]; /* numbers in run; 0 = not entered */
+    bool has_failed;                           /* the run bundle cannot be written any more */
+    bool is_done;
+    uint64_t calls, dropped;
+    uint32_t bundles;
+    struct opd_watched *next;
+} opd_watched;
+
+typedef struct opd_collector {
+    opd_control *control;
+    char directory[160]; /* of the session */
+    opd_watched *first;
+    opd_ticks ticks;
+    opd_record_report *report;
+    const char *out; /* absolute: a directory, or the one bundle wanted */
+    bool is_single;
+    opd_ring_record *record; /* scratch */
+    opd_call *call;          /* scratch */
+    int main_pid;            /* the program itself; 0 = recovering */
+    bool has_calls;
+    char seen[2048]; /* processes seen without a recorder, and such, for why_nothing */
+} opd_collector;
+
+/* --- session */
+
+/* Makes the session directory and its control page. errors: E_IO. */
+opd_status opd_collector_open(opd_collector *collector, const opd_record_options *options, opd_record_report *report);
+/* Maps a session that a dead collector left. */
+opd_status opd_collector_adopt(opd_collector *collector, const char *directory, opd_record_report *report);
+/* Closes the session to newcomers, unmaps, removes the directory. */
+void opd_collector_close(opd_collector *collector);
+
+/* Maps process files that have appeared; keeps the spare files up to count. */
+void opd_collector_scan(opd_collector *collector);
+/* One round: new processes, drained rings, frozen windows, time limits, processes that have ended. */
+void opd_collector_round(opd_collector *collector);
+/* Writes what is left of an image whose process is gone. wait_status: 0 when not known. */
+void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wait_status);
+/* Appends to report->trouble; the first trouble stays first. */
+void opd_collector_trouble(opd_collector *collector, const char *format, ...) OPD_PRINTF(2, 3);
+
+/* --- time */
+void opd_ticks_start(opd_ticks *ticks, const opd_control *control);
+/* Makes sure that ticks can be converted: waits until 10 ms have passed since the start, once. */
+void opd_ticks_calibrate(opd_ticks *ticks, opd_control *control);
+uint64_t opd_ticks_to_ns(const opd_ticks *ticks, uint64_t value);
+uint64_t opd_now_ns(void);
+uint64_t opd_now_ticks(bool has_tsc);
+
+/* --- records to calls */
+
+/* errors: E_FORMAT the record is not one of a call. */
+opd_status opd_decode_call(opd_call *out, const opd_collector *collector, const opd_watched *watched,
+                           const opd_ring_record *record);
+opd_status opd_decode_event(opd_event *out, const opd_collector *collector, const opd_ring_record *record);
+/* Operand part of a record; false when it has none. */
+bool opd_decode_part(opd_operand_part *out, const opd_ring_record *record, uint32_t index);
+
+/* --- bundles */
+
+/* Drains the rings into run-PID.opsb. is_last: calls in flight are written too. */
+void opd_drain(opd_collector *collector, opd_watched *watched, bool is_last);
+/* Completes run-PID.opsb. */
+void opd_drain_close(opd_collector *collector, opd_watched *watched);
+/* Opens a bundle with header and environment. errors: as opd_writer_open. */
+opd_status opd_bundle_begin(opd_writer **out, const opd_collector *collector, const opd_watched *watched,
+                            const char *path, const char *kind);
+/* Enters a module of the process (index + 1) into a bundle; *number is its number there. */
+opd_status opd_bundle_module_of(uint32_t *number, opd_writer *writer, const opd_watched *watched, uint32_t index);
+
+/* Writes a bundle of the window with its data for a trigger. */
+void opd_window_write(opd_collector *collector, opd_watched *watched, const opd_shared_trigger *trigger);
+/* Looks for a call in flight or a crash in an image whose process is gone. false: it ended well. */
+bool opd_window_of_end(opd_shared_trigger *trigger, opd_collector *collector, opd_watched *watched, int wait_status);
+
+/* --- objects on disk */
+
+/* Hex build-id of a file; "" when it has none. */
+void opd_object_build_id(char *text, size_t size, const char *path);
+/* "name+0x1f" of an address in a file loaded at base; "" when unknown. */
+void opd_object_symbol(char *text, size_t size, const char *path, uint64_t base, uint64_t address);
+
+typedef struct opd_object_facts {
+    bool is_elf, is_static, is_setuid;
+    bool needs_asan;  /* linked with a shared libasan */
+    char asan[64];    /* its soname */
+    char defines[64]; /* a BLAS routine it defines itself; "" = none */
+    char unknown[64]; /* a name that looks like one but matches no pattern */
+} opd_object_facts;
+/* with_names: defines and unknown are looked for, in the symbol tables. */
+void opd_object_examine(opd_object_facts *out, const char *path, bool with_names);
+
+/* --- starting the program */
+
+/* Starts argv under the session. errors: E_NOTFOUND, E_UNSUPPORTED (cannot be executed), E_IO. */
+opd_status opd_launch(int *pid, opd_collector *collector, const opd_record_options *options);
+/* Full path of a program as execvp would find it; false when there is none. */
+bool opd_launch_find(char *path, size_t size, const char *name);
+
+/* Fills report->why_nothing. */
+void opd_explain_nothing(opd_collector *collector, const opd_record_options *options);
+/* Notes descendants of the program that run without the recorder. */
+void opd_explain_look(opd_collector *collector);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rings of a process into run-PID.opsb: all calls without their data, and where some are missing. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector.h"
+
+static void run_path(char *path, size_t size, const opd_collector *collector, const opd_watched *watched)
+{
+    if (collector->is_single) {
+        snprintf(path, size, "%s.run-%d%s", collector->out, watched->pid, OPD_SUFFIX);
+        return;
+    }
+    snprintf(path, size, "%s/run-%d%s", collector->out, watched->pid, OPD_SUFFIX);
+    char partial[4352];
+    snprintf(partial, sizeof(partial), "%s.partial", path);
+    if (access(path, F_OK) == 0 || access(partial, F_OK) == 0) {
+        snprintf(path, size, "%s/run-%d-%u%s", collector->out, watched->pid, watched->image + 1, OPD_SUFFIX);
+    }
+}
+
+static void give_up(opd_collector *collector, opd_watched *watched)
+{
+    opd_collector_trouble(collector, "run of process %d is complete up to call %llu only: %s", watched->pid,
+                          (unsigned long long)watched->calls, opd_error_text());
+    opd_writer_abandon(watched->run, true);
+    watched->run = NULL;
+    watched->has_failed = true;
+}
+
+/* The writer of the run, opened with its first call; NULL after trouble. */
+static opd_writer *run_writer(opd_collector *collector, opd_watched *watched)
+{
+    char path[4224];
+    if (watched->run != NULL || watched->has_failed) {
+        return watched->run;
+    }
+    run_path(path, sizeof(path), collector, watched);
+    if (opd_bundle_begin(&watched->run, collector, watched, path, "run") != OPD_OK) {
+        opd_collector_trouble(collector, "%s", opd_error_text());
+        watched->has_failed = true;
+    }
+    return watched->run;
+}
+
+static opd_status map_modules(opd_watched *watched, opd_call *call)
+{
+    uint32_t *numbers[] = { &call->provider, &call->caller };
+    for (size_t i = 0; i < OPD_COUNT(numbers); i++) {
+        uint32_t index = *numbers[i];
+        *numbers[i] = 0;
+        if (index == 0 || index > OPD_PROCESS_MODULES) {
+            continue;
+        }
+        if (watched->run_modules[index - 1] == 0) {
+            opd_status status = opd_bundle_module_of(&watched->run_modules[index - 1], watched->run, watched, index);
+            if (status != OPD_OK) {
+                return status;
+            }
+        }
+        *numbers[i] = watched->run_modules[index - 1];
+    }
+    return OPD_OK;
+}
+
+static opd_status write_gap(opd_collector *collector, opd_watched *watched, uint32_t tid, uint64_t gap,
+                            uint64_t time_ns)
+{
+    opd_event event = { .kind = "drop", .thread = tid, .time_ns = time_ns, .value = (int64_t)gap };
+    snprintf(event.name, sizeof(event.name), "%llu calls were overwritten before they were written",
+             (unsigned long long)gap);
+    watched->dropped += gap;
+    collector->report->dropped += gap;
+    return watched->run != NULL ? opd_writer_event(watched->run, &event) : OPD_OK;
+}
+
+/* Names a new thread and finds out what is missing before this record. */
+static opd_status enter_thread(opd_collector *collector, opd_watched *watched, uint32_t index, uint32_t tid,
+                               uint64_t number, uint64_t time_ns)
+{
+    opd_watched_slot *known = &watched->slots[index];
+    opd_status status = OPD_OK;
+    if (known->tid != tid) {
+        const char *name = watched->process->slots[index].name;
+        char text[17];
+        snprintf(text, sizeof(text), "%.16s", name);
+        known->tid = tid;
+        known->number = 0;
+        collector->report->threads++;
+        if (watched->run != NULL) {
+            status = opd_writer_thread(watched->run, (uint32_t)watched->pid, tid, text);
+        }
+    }
+    bool is_filtered = collector->control->range_last != 0;
+    if (status == OPD_OK && number > known->number + 1 && !is_filtered) {
+        status = write_gap(collector, watched, tid, number - known->number - 1, time_ns);
+    }
+    known->number = number;
+    return status;
+}
+
+static void count_call(opd_collector *collector, opd_watched *watched, const opd_call *call)
+{
+    watched->calls++;
+    collector->has_calls = true;
+    collector->report->calls++;
+    collector->report->calls_nested += (call->flags & OPD_CALL_NESTED) != 0;
+    for (int i = 0; i < call->operand_count; i++) {
+        if (!opd_digest_is_none(&call->operands[i].before)) {
+            collector->report->bytes_seen += opd_tensor_packed_bytes(&call->operands[i].view);
+        }
+    }
+}
+
+/* One record into the run. */
+static opd_status put_record(opd_collector *collector, opd_watched *watched, uint32_t index)
+{
+    const opd_ring_record *record = collector->record;
+    opd_event event;
+    if (record->kind == OPD_RECORD_EVENT) {
+        opd_status status = opd_decode_event(&event, collector, record);
+        return status == OPD_OK && run_writer(collector, watched) != NULL ? opd_writer_event(watched->run, &event)
+                                                                          : OPD_OK;
+    }
+    opd_call *call = collector->call;
+    if (opd_decode_call(call, collector, watched, record) != OPD_OK) {
+        return OPD_OK; /* scribbled over: not a reason to lose the rest */
+    }
+    run_writer(collector, watched);
+    opd_status status = enter_thread(collector, watched, index, call->thread, call->number, call->begin_ns);
+    count_call(collector, watched, call);
+    if (status != OPD_OK || watched->run == NULL) {
+        return status;
+    }
+    status = map_modules(watched, call);
+    return status == OPD_OK ? opd_writer_call(watched->run, call) : status;
+}
+
+/* Is the call still running? Not when its thread has ended inside it. */
+static bool is_pending(opd_slot *slot, const opd_ring_record *record)
+{
+    return record->state < OPD_STATE_COMPLETE && atomic_load(&slot->state) == OPD_SLOT_TAKEN &&
+           slot->tid == (uint32_t)record->word[OPD_R_WHO];
+}
+
+static void drain_slot(opd_collector *collector, opd_watched *watched, uint32_t index, bool is_last)
+{
+    opd_slot *slot = &watched->process->slots[index];
+    opd_watched_slot *known = &watched->slots[index];
+    for (;;) {
+        uint64_t position = known->position;
+        opd_ring_result result = opd_ring_read(slot, &position, collector->record);
+        if (result == OPD_RING_EMPTY) {
+            known->position = position;
+            return;
+        }
+        if (result == OPD_RING_RECORD && is_pending(slot, collector->record) && !is_last) {
+            known->position = collector->record->position; /* in flight: the thread's later calls wait for it */
+            return;
+        }
+        known->position = position;
+        if (result == OPD_RING_RECORD && put_record(collector, watched, index) != OPD_OK) {
+            give_up(collector, watched);
+        }
+    }
+}
+
+void opd_drain(opd_collector *collector, opd_watched *watched, bool is_last)
+{
+    opd_process *process = watched->process;
+    uint32_t used = atomic_load(&process->slots_used);
+    used = used < process->thread_limit ? used : process->thread_limit;
+    for (uint32_t i = 0; i < used && i < OPD_PROCESS_THREADS; i++) {
+        drain_slot(collector, watched, i, is_last);
+        opd_watched_slot *known = &watched->slots[i];
+        if (is_last && known->tid == process->slots[i].tid && process->slots[i].number > known->number &&
+            collector->control->range_last == 0) {
+            uint64_t gap = process->slots[i].number - known->number;
+            if (write_gap(collector, watched, known->tid, gap, opd_now_ns()) != OPD_OK) {
+                give_up(collector, watched);
+            }
+        }
+    }
+    if (watched->run != NULL && opd_writer_flush(watched->run) != OPD_OK) {
+        give_up(collector, watched);
+    }
+    for (uint32_t i = 0; i < used && i < OPD_PROCESS_THREADS; i++) {
+        atomic_store(&process->slots[i].tail, watched->slots[i].position);
+    }
+}
+
+void opd_drain_close(opd_collector *collector, opd_watched *watched)
+{
+    if (watched->run == NULL && watched->pid == collector->main_pid && watched->calls == 0) {
+        run_writer(collector, watched); /* the run of the program itself is always there */
+    }
+    if (watched->run == NULL) {
+        return;
+    }
+    collector->report->bytes_stored += opd_writer_size(watched->run);
+    if (opd_writer_close(watched->run) != OPD_OK) {
+        opd_collector_trouble(collector, "%s", opd_error_text());
+        watched->has_failed = true;
+    }
+    watched->run = NULL;
+    if (collector->is_single) {
+        char path[4224];
+        run_path(path, sizeof(path), collector, watched);
+        bool is_wanted = collector->report->bundles == 0 && watched->pid == collector->main_pid;
+        if (!is_wanted || rename(path, collector->out) != 0) {
+            unlink(path);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a process ended, told from its wait status, its handler's notes and the calls that its rings show in flight. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "collector.h"
+
+static const int crash_signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS };
+
+static bool is_crash(int signal)
+{
+    for (size_t i = 0; i < OPD_COUNT(crash_signals); i++) {
+        if (crash_signals[i] == signal) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The call to blame: the innermost in flight that has data, else the outermost. Of the crashed thread when it is known. */
+static bool find_in_flight(opd_shared_trigger *out, opd_collector *collector, const opd_watched *watched, uint32_t tid)
+{
+    opd_process *process = watched->process;
+    uint32_t used = atomic_load(&process->slots_used);
+    bool is_found = false;
+    bool has_data = false;
+    for (uint32_t i = 0; i < used && i < process->thread_limit; i++) {
+        opd_slot *slot = &process->slots[i];
+        uint64_t position = opd_ring_oldest(slot);
+        opd_ring_result result;
+        while ((result = opd_ring_read(slot, &position, collector->record)) != OPD_RING_EMPTY) {
+            const opd_ring_record *record = collector->record;
+            uint32_t owner = (uint32_t)record->word[OPD_R_WHO];
+            if (result != OPD_RING_RECORD || record->state >= OPD_STATE_COMPLETE || (tid != 0 && owner != tid) ||
+                owner != slot->tid || (is_found && record->operands == 0) || (has_data && out->slot != i)) {
+                continue;
+            }
+            is_found = true;
+            has_data = record->operands > 0;
+            out->slot = i;
+            out->tid = owner;
+            out->number = record->word[OPD_R_NUMBER];
+            out->position = record->position;
+            out->ticks = record->word[OPD_R_BEGIN];
+        }
+    }
+    return is_found;
+}
+
+/* A call in flight whose arguments are bad: the library ended the process over them. */
+static bool has_bad_args(opd_collector *collector, opd_watched *watched, const opd_shared_trigger *trigger)
+{
+    opd_slot *slot = &watched->process->slots[trigger->slot];
+    uint64_t position = trigger->position;
+    return opd_ring_read(slot, &position, collector->record) == OPD_RING_RECORD &&
+           opd_decode_call(collector->call, collector, watched, collector->record) == OPD_OK &&
+           (collector->call->flags & OPD_CALL_BAD_ARGS) != 0;
+}
+
+bool opd_window_of_end(opd_shared_trigger *trigger, opd_collector *collector, opd_watched *watched, int wait_status)
+{
+    const opd_shared_crash *crash = &watched->process->crash;
+    uint32_t wanted = collector->control->triggers;
+    bool is_noted = atomic_load(&crash->is_set) == 2;
+    int signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : is_noted && wait_status == 0 ? crash->signal : 0;
+    *trigger = (opd_shared_trigger){ .outcome = OPD_OUTCOME_OK,
+                                     .slot = OPD_PROCESS_THREADS,
+                                     .operand = -1,
+                                     .element = -1,
+                                     .ticks = opd_now_ticks(collector->control->has_tsc) };
+    bool is_in_flight = find_in_flight(trigger, collector, watched, is_noted ? crash->tid : 0);
+    if (is_crash(signal) && (wanted & OPD_TRIGGER_CRASH) != 0) {
+        trigger->outcome = OPD_OUTCOME_CRASH;
+        trigger->bad_count = (uint64_t)signal;
+        if (trigger->tid == 0) {
+            trigger->tid = is_noted ? crash->tid : (uint32_t)watched->pid;
+        }
+        snprintf(trigger->reason, sizeof(trigger->reason), "SIG%s%s", sigabbrev_np(signal),
+                 is_in_flight ? "" : " with no recorded call in flight");
+        return true;
+    }
+    if (is_in_flight && (wanted & OPD_TRIGGER_CONTRACT) != 0 && has_bad_args(collector, watched, trigger)) {
+        trigger->outcome = OPD_OUTCOME_BAD_ARGS;
+        return true;
+    }
+    if ((wanted & OPD_TRIGGER_EXIT) != 0) {
+        trigger->outcome = OPD_OUTCOME_REQUESTED;
+        trigger->number = 0;
+        snprintf(trigger->reason, sizeof(trigger->reason), "the process ended");
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why nothing was recorded: what the executable, the loaded objects and the process tree say. */
+#include <ctype.h>
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector.h"
+
+static void add(char *text, size_t size, const char *format, ...) OPD_PRINTF(3, 4);
+
+static void add(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    if (used > 0 && used + 2 < size) {
+        memcpy(text + used, "; ", 3);
+        used += 2;
+    }
+    vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
+}
+
+/* First number in /proc/PID/stat after the name: state, then the parent. */
+static int parent_of(int pid, char *name, size_t size)
+{
+    char path[32];
+    char line[512];
+    int parent = 0;
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return 0;
+    }
+    if (fgets(line, sizeof(line), file) != NULL) {
+        const char *open = strchr(line, '(');
+        const char *close = strrchr(line, ')');
+        if (open != NULL && close != NULL && sscanf(close + 1, " %*c %d", &parent) == 1) {
+            snprintf(name, size, "%.*s", (int)(close - open - 1), open + 1);
+        }
+    }
+    fclose(file);
+    return parent;
+}
+
+static bool is_descendant(int pid, int ancestor)
+{
+    char name[64];
+    for (int steps = 0; pid > 1 && steps < 64; steps++) {
+        if (pid == ancestor) {
+            return true;
+        }
+        pid = parent_of(pid, name, sizeof(name));
+    }
+    return false;
+}
+
+static bool is_recorded(const opd_collector *collector, int pid)
+{
+    for (const opd_watched *at = collector->first; at != NULL; at = at->next) {
+        if (at->pid == pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Which of the objects in its memory is a BLAS; has it our object too? */
+static bool read_maps(int pid, bool *has_recorder, char *blas, size_t size)
+{
+    char path[32];
+    char line[4352];
+    snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return false;
+    }
+    *has_recorder = false;
+    blas[0] = '\0';
+    bool is_running = false;
+    while (fgets(line, sizeof(line), file) != NULL) {
+        is_running = true;
+        line[strcspn(line, "\n")] = '\0';
+        const char *object = strchr(line, '/');
+        if (object != NULL && strstr(object, "opsdebug-preload") != NULL) {
+            *has_recorder = true;
+        }
+        if (object != NULL && blas[0] == '\0' && (strstr(object, "blas") != NULL || strstr(object, "blis") != NULL)) {
+            snprintf(blas, size, "%s", object);
+        }
+    }
+    fclose(file);
+    return is_running;
+}
+
+void opd_explain_look(opd_collector *collector)
+{
+    DIR *listing = opendir("/proc");
+    const struct dirent *entry;
+    while (listing != NULL && (entry = readdir(listing)) != NULL) {
+        int pid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
+        char key[64];
+        char name[64];
+        char blas[256];
+        bool has_recorder;
+        if (pid == 0 || is_recorded(collector, pid) || !is_descendant(pid, collector->main_pid)) {
+            continue;
+        }
+        snprintf(key, sizeof(key), "process %d (", pid);
+        if (strstr(collector->seen, key) != NULL || !read_maps(pid, &has_recorder, blas, sizeof(blas)) ||
+            has_recorder) {
+            continue;
+        }
+        parent_of(pid, name, sizeof(name));
+        add(collector->seen, sizeof(collector->seen),
+            "process %d (%s) ran without the recorder: its LD_PRELOAD was lost%s%s", pid, name,
+            blas[0] != '\0' ? ", and it uses " : "", blas);
+    }
+    if (listing != NULL) {
+        closedir(listing);
+    }
+}
+
+/* Objects that were in a process which made no recorded call. */
+static void explain_objects(char *text, size_t size, const opd_watched *watched)
+{
+    const opd_process *process = watched->process;
+    uint32_t count = atomic_load(&process->module_count);
+    for (uint32_t i = 0; i < count && i < OPD_PROCESS_MODULES; i++) {
+        char path[512];
+        opd_object_facts facts;
+        snprintf(path, sizeof(path), "%.511s", process->modules[i].path);
+        if (strstr(path, "opsdebug-preload") != NULL) {
+            continue;
+        }
+        opd_object_examine(&facts, path, true);
+        if (facts.defines[0] != '\0') {
+            add(text, size,
+                "%s was loaded and defines %s, but no call came through the recorder: none was made, or the program "
+                "looks its routines up by handle (dlsym) or binds them locally",
+                path, facts.defines);
+        } else if (facts.unknown[0] != '\0') {
+            add(text, size, "%s exports its BLAS under a name the recorder does not know: %s", path, facts.unknown);
+        }
+    }
+}
+
+void opd_explain_nothing(opd_collector *collector, const opd_record_options *options)
+{
+    char *text = collector->report->why_nothing;
+    size_t size = sizeof(collector->report->why_nothing);
+    char path[4096];
+    opd_object_facts facts = { .is_elf = false };
+    if (opd_launch_find(path, sizeof(path), options->argv[0])) {
+        opd_object_examine(&facts, path, true);
+    }
+    if (facts.is_static) {
+        add(text, size, "%s is statically linked, so nothing can be preloaded into it", path);
+    }
+    if (facts.is_setuid) {
+        add(text, size, "%s is set-uid or set-gid, so the loader ignores LD_PRELOAD", path);
+    }
+    if (facts.defines[0] != '\0') {
+        add(text, size,
+            "%s contains its own copy of a BLAS (%s): its calls do not go through the loader; link it with the shared "
+            "library, or record with the C API (opsdebug/record.h)",
+            path, facts.defines);
+    }
+    bool is_recorder_there = collector->first != NULL;
+    if (!is_recorder_there && text[0] == '\0') {
+        add(text, size, "the recorder was not loaded into %s", options->argv[0]);
+    }
+    for (const opd_watched *at = collector->first; at != NULL; at = at->next) {
+        explain_objects(text, size, at);
+    }
+    if (collector->seen[0] != '\0') {
+        add(text, size, "%s", collector->seen);
+    }
+    if (text[0] == '\0') {
+        add(text, size, "no BLAS library was loaded");
+    }
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting the program with the recorder in front of its libraries. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collector.h"
+
+extern char **environ;
+
+/* Where the preloaded object may be, from the directory of this program. */
+static const char *const preload_places[] = {
+    "%s/opsdebug-preload.so",
+    "%s/../opsdebug-preload.so",
+    "%s/../" OPD_LIBDIR "/opsdebug/opsdebug-preload.so",
+    "%s/../lib/opsdebug/opsdebug-preload.so",
+};
+
+static bool find_preload(char *path, size_t size, const char *given)
+{
+    char own[4096];
+    char candidate[4352];
+    if (given != NULL) {
+        return realpath(given, own) != NULL && snprintf(path, size, "%s", own) < (int)size;
+    }
+    ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
+    own[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(own, '/');
+    if (slash == NULL) {
+        return false;
+    }
+    *slash = '\0';
+    for (size_t i = 0; i < OPD_COUNT(preload_places); i++) {
+        char real[4096];
+        snprintf(candidate, sizeof(candidate), preload_places[i], own);
+        if (realpath(candidate, real) != NULL) {
+            return snprintf(path, size, "%s", real) < (int)size;
+        }
+    }
+    return false;
+}
+
+bool opd_launch_find(char *path, size_t size, const char *name)
+{
+    if (strchr(name, '/') != NULL) {
+        return snprintf(path, size, "%s", name) < (int)size && access(path, F_OK) == 0;
+    }
+    const char *at = getenv("PATH");
+    at = at != NULL ? at : "/bin:/usr/bin";
+    while (*at != '\0') {
+        size_t length = strcspn(at, ":");
+        struct stat status;
+        snprintf(path, size, "%.*s%s%s", (int)length, at, length > 0 ? "/" : "", name);
+        if (stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0) {
+            return true;
+        }
+        at += length + (at[length] == ':');
+    }
+    return false;
+}
+
+/* LD_PRELOAD: an ASan runtime if one is needed and must come first, the recorder, what the user has there. */
+static opd_status preload_value(opd_buffer *value, opd_collector *collector, const opd_record_options *options)
+{
+    char path[4096];
+    char link[192];
+    char program[4096];
+    if (!find_preload(path, sizeof(path), options->preload)) {
+        return opd_fail(OPD_E_NOTFOUND, "opsdebug-preload.so is not beside this program nor in its library folder");
+    }
+    if (strpbrk(path, " :") != NULL) { /* separators of the list: give it another name */
+        snprintf(link, sizeof(link), "%s/preload.so", collector->directory);
+        if (symlink(path, link) != 0) {
+            return opd_fail(OPD_E_IO, "%s: %s", link, strerror(errno));
+        }
+        snprintf(path, sizeof(path), "%s", link);
+    }
+    const char *user = getenv("LD_PRELOAD");
+    opd_object_facts facts = { .is_elf = false };
+    if (opd_launch_find(program, sizeof(program), options->argv[0])) {
+        opd_object_examine(&facts, program, false);
+    }
+    if (!facts.needs_asan) {
+        opd_object_examine(&facts, path, false);
+    }
+    bool has_asan = user != NULL && strstr(user, "libasan") != NULL;
+    if (facts.needs_asan && !has_asan) {
+        opd_buffer_print(value, "LD_PRELOAD=%s:%s", facts.asan, path);
+    } else if (has_asan) {
+        /* the user's list begins with the runtime: we follow its first entry */
+        size_t first = strcspn(user, " :");
+        opd_buffer_print(value, "LD_PRELOAD=%.*s:%s%s", (int)first, user, path, user + first);
+        user = NULL;
+    } else {
+        opd_buffer_print(value, "LD_PRELOAD=%s", path);
+    }
+    if (user != NULL && user[0] != '\0') {
+        opd_buffer_print(value, ":%s", user);
+    }
+    return value->status;
+}
+
+/* The environment of the program: ours with the two variables set. */
+static opd_status make_environment(char ***out, const char *preload, const char *session)
+{
+    size_t count = 0;
+    while (environ[count] != NULL) {
+        count++;
+    }
+    void *block;
+    opd_status status = opd_alloc_array(&block, count + 3, sizeof(char *));
+    if (status != OPD_OK) {
+        return status;
+    }
+    char **list = block;
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0 &&
+            strncmp(environ[i], OPD_SESSION_VARIABLE "=", sizeof(OPD_SESSION_VARIABLE)) != 0) {
+            list[used++] = environ[i];
+        }
+    }
+    list[used++] = (char *)(uintptr_t)preload;
+    list[used++] = (char *)(uintptr_t)session;
+    *out = list;
+    return OPD_OK;
+}
+
+static opd_status exec_failed(const char *name, int error)
+{
+    bool is_missing = error == ENOENT || error == ENOTDIR;
+    return opd_fail(is_missing ? OPD_E_NOTFOUND : OPD_E_UNSUPPORTED, "%s: %s", name, strerror(error));
+}
+
+/* Starts argv; the exec error comes back through a pipe that a successful exec closes. */
+static opd_status start(int *pid, char *const *argv, char **environment)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return opd_fail(OPD_E_IO, "pipe: %s", strerror(errno));
+    }
+    int child = fork();
+    if (child == 0) {
+        execvpe(argv[0], argv, environment);
+        int error = errno;
+        ssize_t written = write(ends[1], &error, sizeof(error));
+        (void)written;
+        _exit(127);
+    }
+    int fork_error = errno;
+    close(ends[1]);
+    int error = 0;
+    ssize_t got = child > 0 ? read(ends[0], &error, sizeof(error)) : 0;
+    close(ends[0]);
+    if (child < 0) {
+        return opd_fail(OPD_E_IO, "fork: %s", strerror(fork_error));
+    }
+    if (got == (ssize_t)sizeof(error)) {
+        waitpid(child, NULL, 0);
+        return exec_failed(argv[0], error);
+    }
+    *pid = child;
+    return OPD_OK;
+}
+
+opd_status opd_launch(int *pid, opd_collector *collector, const opd_record_options *options)
+{
+    opd_buffer preload;
+    opd_buffer_init(&preload, 65536);
+    char session[224];
+    char **environment = NULL;
+    opd_status status = OPD_OK;
+    if (collector == NULL) { /* no session could be made: the program runs unrecorded */
+        opd_buffer_done(&preload);
+        return start(pid, options->argv, environ);
+    }
+    snprintf(session, sizeof(session), OPD_SESSION_VARIABLE "=%s", collector->directory);
+    status = preload_value(&preload, collector, options);
+    if (status == OPD_OK) {
+        opd_buffer_append(&preload, "", 1);
+        status = preload.status;
+    }
+    if (status == OPD_OK) {
+        status = make_environment(&environment, (const char *)preload.bytes, session);
+    }
+    if (status == OPD_OK) {
+        status = start(pid, options->argv, environment);
+    }
+    opd_free(environment);
+    opd_buffer_done(&preload);
+    return status;
+}

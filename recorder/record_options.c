@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options of a recording as text. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <opsdebug/record.h>
+
+static const struct {
+    const char *name;
+    uint32_t bit;
+} triggers[] = {
+    { "nan", OPD_TRIGGER_NAN },           { "inf", OPD_TRIGGER_INF },         { "crash", OPD_TRIGGER_CRASH },
+    { "contract", OPD_TRIGGER_CONTRACT }, { "timeout", OPD_TRIGGER_TIMEOUT }, { "exit", OPD_TRIGGER_EXIT },
+    { "always", OPD_TRIGGER_ALWAYS },     { "api", OPD_TRIGGER_API },         { "none", 0 },
+};
+
+static const char *const captures[] = { "meta", "stats", "inputs", "full" };
+
+/* "60s", "500ms", "2m"; false when it is no time. */
+static bool parse_time(uint32_t *out, const char *text, size_t size)
+{
+    char *end;
+    char copy[24];
+    if (size == 0 || size >= sizeof(copy)) {
+        return false;
+    }
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    double value = strtod(copy, &end);
+    double unit = strcmp(end, "ms") == 0                  ? 1
+                  : strcmp(end, "s") == 0 || *end == '\0' ? 1000
+                  : strcmp(end, "m") == 0                 ? 60000
+                                                          : 0;
+    if (end == copy || unit == 0 || !(value * unit >= 1) || value * unit > 4e9) {
+        return false;
+    }
+    *out = (uint32_t)(value * unit);
+    return true;
+}
+
+static bool parse_item(uint32_t *bits, uint32_t *timeout_ms, const char *item, size_t size)
+{
+    const char *equals = memchr(item, '=', size);
+    size_t name = equals != NULL ? (size_t)(equals - item) : size;
+    for (size_t i = 0; i < OPD_COUNT(triggers); i++) {
+        if (strlen(triggers[i].name) != name || memcmp(item, triggers[i].name, name) != 0) {
+            continue;
+        }
+        *bits |= triggers[i].bit;
+        return equals == NULL ||
+               (triggers[i].bit == OPD_TRIGGER_TIMEOUT && parse_time(timeout_ms, equals + 1, size - name - 1));
+    }
+    return false;
+}
+
+opd_status opd_triggers_parse(uint32_t *triggers_out, uint32_t *timeout_ms, const char *text)
+{
+    uint32_t bits = OPD_TRIGGER_API;
+    uint32_t timeout = *timeout_ms;
+    const char *at = text;
+    do {
+        size_t size = strcspn(at, ",");
+        if (!parse_item(&bits, &timeout, at, size)) {
+            return opd_fail(
+                OPD_E_INVALID,
+                "unknown trigger '%.*s': known are nan, inf, crash, contract, timeout=TIME, exit, always, none",
+                (int)size, at);
+        }
+        at += size;
+    } while (*at++ == ',');
+    *triggers_out = bits;
+    *timeout_ms = timeout;
+    return OPD_OK;
+}
+
+opd_status opd_capture_parse(opd_capture *capture, const char *text)
+{
+    for (size_t i = 0; i < OPD_COUNT(captures); i++) {
+        if (strcmp(text, captures[i]) == 0) {
+            *capture = (opd_capture)i;
+            return OPD_OK;
+        }
+    }
+    return opd_fail(OPD_E_INVALID, "unknown capture level '%s': known are meta, stats, inputs, full", text);
+}
+
+const char *opd_capture_name(opd_capture capture)
+{
+    return (size_t)capture < OPD_COUNT(captures) ? captures[capture] : "?";
+}

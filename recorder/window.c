@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A failure as a bundle: the calls of the window with the data that still stand, what failed and where. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "collector.h"
+
+/* ------------------------------------------------------------------------------------------ head of any bundle */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+opd_status opd_bundle_begin(opd_writer **out, const opd_collector *collector, const opd_watched *watched,
+                            const char *path, const char *kind)
+{
+    const opd_control *control = collector->control;
+    opd_header_info header = { .version = OPD_FORMAT_VERSION,
+                               .created_realtime_ns = control->created_realtime_ns + opd_now_ns() - control->ns_base,
+                               .created_monotonic_ns = opd_now_ns(),
+                               .pid = (uint32_t)watched->pid };
+    snprintf(header.producer, sizeof(header.producer), "ops-debug %s", OPD_VERSION);
+    snprintf(header.kind, sizeof(header.kind), "%s", kind);
+    snprintf(header.program, sizeof(header.program), "%.255s", watched->process->program);
+    snprintf(header.command, sizeof(header.command), "%.1023s", control->command);
+    snprintf(header.capture, sizeof(header.capture), "%s", opd_capture_name((opd_capture)control->capture));
+    opd_writer *writer;
+    opd_status status = opd_writer_open(&writer, path, &header);
+    if (status != OPD_OK) {
+        return status;
+    }
+    if (control->has_environment) {
+        opd_environment_info environment = control->environment;
+        environment.mxcsr = watched->process->mxcsr;
+        status = opd_writer_environment(writer, &environment);
+    }
+    if (status != OPD_OK) {
+        opd_writer_abandon(writer, true);
+        return status;
+    }
+    *out = writer;
+    return OPD_OK;
+}
+
+opd_status opd_bundle_module_of(uint32_t *number, opd_writer *writer, const opd_watched *watched, uint32_t index)
+{
+    const opd_shared_module *from = &watched->process->modules[index - 1];
+    opd_module module = { .start = from->start, .end = from->end, .threads = from->threads };
+    char path[512];
+    char real[4096];
+    snprintf(path, sizeof(path), "%.511s", from->path);
+    bool is_resolved = realpath(path, real) != NULL && strlen(real) < sizeof(module.path);
+    snprintf(module.path, sizeof(module.path), "%.511s",
+             is_resolved ? real : path); /* links may point elsewhere later */
+    snprintf(module.core, sizeof(module.core), "%.31s", from->core);
+    snprintf(module.config, sizeof(module.config), "%.127s", from->config);
+    opd_object_build_id(module.build_id, sizeof(module.build_id), module.path);
+    return opd_writer_module(writer, number, &module);
+}
+
+/* -------------------------------------------------------------------------------------------------- the window */
+
+typedef struct window {
+    opd_collector *collector;
+    opd_watched *watched;
+    const opd_shared_trigger *trigger;
+    opd_writer *writer;
+    uint32_t modules[OPD_PROCESS_MODULES];
+    uint64_t frozen; /* data of leases before this may be overwritten while we read */
+    opd_failure failure;
+} window;
+
+static opd_status map_module(window *at, uint32_t *index)
+{
+    uint32_t from = *index;
+    *index = 0;
+    if (from == 0 || from > OPD_PROCESS_MODULES) {
+        return OPD_OK;
+    }
+    if (at->modules[from - 1] == 0) {
+        opd_status status = opd_bundle_module_of(&at->modules[from - 1], at->writer, at->watched, from);
+        if (status != OPD_OK) {
+            return status;
+        }
+    }
+    *index = at->modules[from - 1];
+    return OPD_OK;
+}
+
+/* Stores content of the arena; *is_kept tells whether it was still there. */
+static opd_status put_content(const window *at, const opd_digest *digest, const opd_tensor *view,
+                              const opd_place *place, bool *is_kept)
+{
+    const void *content = NULL;
+    if (place->serial >= at->frozen && place->bytes == opd_tensor_packed_bytes(view)) {
+        content = opd_arena_find(at->watched->process, at->watched->bytes, place);
+    }
+    *is_kept = content != NULL;
+    if (content == NULL || opd_digest_is_none(digest)) {
+        return OPD_OK;
+    }
+    at->collector->report->bytes_stored += place->bytes;
+    return opd_writer_tensor(at->writer, digest, view, content);
+}
+
+/* The value a function returned stands in the record itself. */
+static opd_status put_returned(const window *at, const opd_operand *operand, const opd_ring_record *record)
+{
+    uint64_t bytes = opd_tensor_packed_bytes(&operand->view);
+    if ((operand->flags & OPD_OPERAND_RETURNED) == 0 || opd_digest_is_none(&operand->after) || bytes > 16) {
+        return OPD_OK;
+    }
+    return opd_writer_tensor(at->writer, &operand->after, &operand->view, &record->word[OPD_R_RETURN]);
+}
+
+static opd_status put_operands(const window *at, opd_call *call, const opd_ring_record *record)
+{
+    for (int i = 0; i < call->operand_count; i++) {
+        opd_operand *operand = &call->operands[i];
+        opd_operand_part part;
+        bool is_kept = false;
+        if (!opd_decode_part(&part, record, (uint32_t)i)) {
+            continue;
+        }
+        opd_status status = put_content(at, &operand->before, &operand->view, &part.place_before, &is_kept);
+        if (!opd_digest_is_none(&operand->before) && !is_kept) {
+            operand->flags |= OPD_OPERAND_NOT_KEPT;
+        }
+        if (status == OPD_OK && !opd_digest_is_none(&operand->after)) {
+            status = put_content(at, &operand->after, &operand->view, &part.place_after, &is_kept);
+        }
+        if (status == OPD_OK) {
+            status = put_returned(at, operand, record);
+        }
+        if (status != OPD_OK) {
+            return status;
+        }
+    }
+    return OPD_OK;
+}
+
+/* Index tuple of the element at a place in walk order. */
+static bool find_index(int64_t index[OPD_MAX_RANK], const opd_tensor *view, int64_t element)
+{
+    opd_runs runs;
+    opd_run run;
+    opd_tensor at = *view;
+    int64_t dummy_base = 0;
+    at.data = &dummy_base;
+    opd_runs_begin(&runs, &at);
+    while (opd_runs_next(&runs, &run)) {
+        if (element >= run.count) {
+            element -= run.count;
+            continue;
+        }
+        int64_t size = (int64_t)opd_dtype_size(view->dtype);
+        int64_t offset = (run.offset + element * run.step) / size;
+        for (int i = 0; i < view->rank; i++) {
+            if (view->stride[i] < 0) {
+                offset -= (view->shape[i] - 1) * view->stride[i];
+            }
+        }
+        bool is_used[OPD_MAX_RANK] = { false };
+        for (int step = 0; step < view->rank; step++) { /* the longest stride first */
+            int widest = -1;
+            for (int i = 0; i < view->rank; i++) {
+                if (!is_used[i] && (widest < 0 || llabs(view->stride[i]) > llabs(view->stride[widest]))) {
+                    widest = i;
+                }
+            }
+            is_used[widest] = true;
+            int64_t stride = llabs(view->stride[widest]);
+            int64_t place = stride > 0 && view->shape[widest] > 1 ? offset / stride : 0;
+            place = place < view->shape[widest] ? place : view->shape[widest] - 1;
+            offset -= place * stride;
+            index[widest] = view->stride[widest] < 0 ? view->shape[widest] - 1 - place : place;
+        }
+        return true;
+    }
+    return false;
+}
+
+/* Where and why, in words, now that the failing call is at hand. */
+static void describe_failure(window *at, opd_call *call)
+{
+    opd_failure *failure = &at->failure;
+    const opd_shared_trigger *trigger = at->trigger;
+    char text[256];
+    const opd_operand *overflow = NULL;
+    bool is_legal = call->op == NULL || opd_call_check(call, text, sizeof(text), &overflow);
+    if (trigger->operand >= 0 && trigger->operand < call->operand_count) {
+        const opd_operand *operand = &call->operands[trigger->operand];
+        snprintf(failure->operand, sizeof(failure->operand), "%s", operand->name);
+        if (trigger->element >= 0 && find_index(failure->index, &operand->view, trigger->element)) {
+            failure->index_rank = operand->view.rank;
+        }
+    }
+    char what[200];
+    opd_call_describe(what, sizeof(what), call);
+    const char *given = trigger->reason[0] != '\0' ? trigger->reason : NULL;
+    size_t size = sizeof(failure->reason);
+    switch ((opd_outcome)trigger->outcome) {
+    case OPD_OUTCOME_NAN_BORN:
+    case OPD_OUTCOME_INF_BORN:
+        snprintf(failure->reason, size, "%llu %s in %s of %s, none in what it must read",
+                 (unsigned long long)trigger->bad_count, trigger->outcome == OPD_OUTCOME_NAN_BORN ? "NaN" : "Inf",
+                 failure->operand, what);
+        break;
+    case OPD_OUTCOME_BAD_ARGS:
+        snprintf(failure->reason, size, "%.150s: %.200s", what, given != NULL ? given : is_legal ? "" : text);
+        break;
+    case OPD_OUTCOME_INPUT_MUTATED:
+        snprintf(failure->reason, size, "%s changed its input %s", what, failure->operand);
+        break;
+    default:
+        snprintf(failure->reason, size, "%.150s: %.150s%s%s%s", what, given != NULL ? given : "",
+                 overflow != NULL ? "; the span of " : "", overflow != NULL ? overflow->name : "",
+                 overflow != NULL ? " overflows 32-bit offsets" : "");
+        break;
+    }
+}
+
+/* All calls that the ring of one thread still has. */
+static opd_status put_slot(window *at, uint32_t index)
+{
+    opd_collector *collector = at->collector;
+    opd_slot *slot = &at->watched->process->slots[index];
+    opd_ring_record *record = collector->record;
+    opd_call *call = collector->call;
+    uint64_t position = opd_ring_oldest(slot);
+    uint32_t tid = 0;
+    opd_ring_result result;
+    while ((result = opd_ring_read(slot, &position, record)) != OPD_RING_EMPTY) {
+        if (result != OPD_RING_RECORD || opd_decode_call(call, collector, at->watched, record) != OPD_OK) {
+            opd_event event;
+            if (result == OPD_RING_RECORD && opd_decode_event(&event, collector, record) == OPD_OK &&
+                opd_writer_event(at->writer, &event) != OPD_OK) {
+                return OPD_E_IO;
+            }
+            continue;
+        }
+        opd_status status = OPD_OK;
+        if (tid != call->thread) {
+            char name[17];
+            snprintf(name, sizeof(name), "%.16s", slot->name);
+            tid = call->thread;
+            status = opd_writer_thread(at->writer, (uint32_t)at->watched->pid, tid, name);
+        }
+        if (status == OPD_OK) {
+            status = put_operands(at, call, record);
+        }
+        if (status == OPD_OK) {
+            status = map_module(at, &call->provider);
+        }
+        if (status == OPD_OK) {
+            status = map_module(at, &call->caller);
+        }
+        if (status == OPD_OK) {
+            status = opd_writer_call(at->writer, call);
+        }
+        if (status != OPD_OK) {
+            return status;
+        }
+        if (index == at->trigger->slot && call->number == at->trigger->number && call->thread == at->trigger->tid) {
+            describe_failure(at, call);
+        }
+    }
+    return OPD_OK;
+}
+
+static void take_crash(window *at)
+{
+    const opd_shared_crash *crash = &at->watched->process->crash;
+    opd_failure *failure = &at->failure;
+    if (at->trigger->outcome != OPD_OUTCOME_CRASH) {
+        return;
+    }
+    failure->signal = (int32_t)at->trigger->bad_count; /* opd_window_of_end puts it there */
+    failure->bad_count = 0;
+    if (atomic_load(&crash->is_set) == 2) {
+        char path[512];
+        snprintf(path, sizeof(path), "%.511s", crash->module);
+        failure->signal_code = crash->code;
+        failure->fault_address = crash->address;
+        failure->pc = crash->pc;
+        opd_object_symbol(failure->pc_symbol, sizeof(failure->pc_symbol), path, crash->module_start, crash->pc);
+        size_t used = strlen(failure->reason);
+        snprintf(failure->reason + used, sizeof(failure->reason) - used, ", at address 0x%llx, in %s of %s",
+                 (unsigned long long)crash->address, failure->pc_symbol[0] != '\0' ? failure->pc_symbol : "?",
+                 base_name(path));
+    }
+}
+
+/* The place of the crash and the call that led there. */
+static opd_status put_backtrace(const window *at)
+{
+    opd_frame frame = { .address = at->failure.pc };
+    if (frame.address == 0) {
+        return OPD_OK;
+    }
+    snprintf(frame.symbol, sizeof(frame.symbol), "%s", at->failure.pc_symbol);
+    return opd_writer_backtrace(at->writer, at->trigger->tid, &frame, 1);
+}
+
+static opd_status put_all(window *at)
+{
+    const opd_process *process = at->watched->process;
+    uint32_t used = atomic_load(&process->slots_used);
+    opd_status status = OPD_OK;
+    for (uint32_t i = 0; status == OPD_OK && i < used && i < process->thread_limit; i++) {
+        status = put_slot(at, i);
+    }
+    take_crash(at);
+    if (status == OPD_OK) {
+        status = put_backtrace(at);
+    }
+    return status == OPD_OK ? opd_writer_failure(at->writer, &at->failure) : status;
+}
+
+static void window_path(char *path, size_t size, const opd_collector *collector, const opd_watched *watched,
+                        const char *outcome)
+{
+    char program[64];
+    if (collector->is_single) {
+        snprintf(path, size, "%s", collector->out);
+        return;
+    }
+    char full[256];
+    snprintf(full, sizeof(full), "%.255s", watched->process->program);
+    snprintf(program, sizeof(program), "%.63s", base_name(full));
+    snprintf(path, size, "%s/%s-%d-%u-%s%s", collector->out, program[0] != '\0' ? program : "program", watched->pid,
+             watched->bundles + 1, outcome, OPD_SUFFIX);
+}
+
+void opd_window_write(opd_collector *collector, opd_watched *watched, const opd_shared_trigger *trigger)
+{
+    opd_record_report *report = collector->report;
+    char path[4352];
+    if (collector->is_single && report->bundles > 0) {
+        report->suppressed++;
+        return;
+    }
+    window at = { .collector = collector, .watched = watched, .trigger = trigger };
+    uint64_t frozen = atomic_load(&watched->process->arena.frozen);
+    at.frozen = frozen == OPD_NO_LIMIT ? 0 : frozen;
+    at.failure = (opd_failure){ .outcome = (opd_outcome)trigger->outcome,
+                                .thread = trigger->tid,
+                                .call_number = trigger->number,
+                                .index_rank = -1,
+                                .bad_count = trigger->bad_count,
+                                .time_ns = opd_ticks_to_ns(&collector->ticks, trigger->ticks) };
+    snprintf(at.failure.reason, sizeof(at.failure.reason), "%.383s", trigger->reason);
+    window_path(path, sizeof(path), collector, watched, opd_outcome_name(at.failure.outcome));
+    if (opd_bundle_begin(&at.writer, collector, watched, path, "failure") != OPD_OK) {
+        opd_collector_trouble(collector, "%s", opd_error_text());
+        return;
+    }
+    if (put_all(&at) != OPD_OK || opd_writer_flush(at.writer) != OPD_OK) {
+        opd_collector_trouble(collector, "%s.partial is cut short: %s", path, opd_error_text());
+        opd_writer_abandon(at.writer, true);
+        return;
+    }
+    if (opd_writer_close(at.writer) != OPD_OK) {
+        opd_collector_trouble(collector, "%s", opd_error_text());
+        return;
+    }
+    watched->bundles++;
+    if (report->bundles < OPD_COUNT(report->bundle_paths)) {
+        snprintf(report->bundle_paths[report->bundles], sizeof(report->bundle_paths[0]), "%.511s", path);
+    }
+    report->bundles++;
+}
