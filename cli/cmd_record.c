@@ -97,6 +97,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* As the user would type it: relative to the working directory where that is shorter. */
+static const char *shorten(const char *path)
+{
+    char here[4096];
+    if (getcwd(here, sizeof here) == NULL) {
+        return path;
+    }
+    size_t length = strlen(here);
+    return strncmp(path, here, length) == 0 && path[length] == '/' ? path + length + 1 : path;
+}
+
 /* On standard error: standard output is the program's. */
 static void print_summary(const opd_record_report *report)
 {
@@ -130,7 +141,7 @@ static void print_summary(const opd_record_report *report)
         fprintf(stderr, "ops-debug: %s\n", report->trouble);
     }
     if (shown > 0) {
-        opd_phrase_shell(word, sizeof word, report->bundle_paths[0]);
+        opd_phrase_shell(word, sizeof word, shorten(report->bundle_paths[0]));
         fprintf(stderr, "next: ops-debug replay %s\n", word);
     }
 }

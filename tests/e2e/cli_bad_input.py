@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every command on every kind of bad input: exit status 3, one line on standard error that names the file, nothing written."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+COMMANDS = {
+    "show": ["show", "{}"],
+    "replay": ["replay", "{}"],
+    "reduce": ["reduce", "{}", "-o", "out.opsb"],
+    "group": ["group", "{}"],
+    "diagnose": ["diagnose", "{}"],
+    "export": ["export", "{}", "-o", "out.pftrace"],
+    "diff": ["diff", "nan.opsb", "{}"],
+    "salvage": ["salvage", "{}", "-o", "out.opsb"],
+    "pack": ["pack", "{}", "-o", "out.opsb"],
+}
+TAKES_FOLDERS = {"show", "replay", "group"}
+
+
+class Check:
+    def __init__(self, build, folder):
+        self.build, self.folder, self.failed, self.count = build, folder, 0, 0
+
+    def run(self, arguments, status, said=(), lines=1):
+        self.count += 1
+        before = sorted(p.name for p in self.folder.iterdir())
+        done = subprocess.run([self.build / "ops-debug", *arguments], cwd=self.folder, capture_output=True, text=True,
+                              timeout=120, env=dict(os.environ, OPSDEBUG_STORE=""))
+        errors = done.stderr.splitlines()
+        after = sorted(p.name for p in self.folder.iterdir())
+        wrong = []
+        if done.returncode != status:
+            wrong.append(f"exit status {done.returncode}, not {status}")
+        if lines is not None and (len(errors) != lines or not all(e.startswith("ops-debug: ") for e in errors)):
+            wrong.append(f"{len(errors)} lines on standard error, not {lines}")
+        wrong += [f"does not say '{word}'" for word in said if word not in done.stderr]
+        if status != 0 and after != before:
+            wrong.append(f"left {set(after) - set(before)} behind")
+        if wrong:
+            self.failed += 1
+            print(f"ops-debug {' '.join(arguments)}: {'; '.join(wrong)}\n{done.stdout[-500:]}{done.stderr}")
+
+
+def make_inputs(build, folder):
+    for kind in ("nan", "fine", "unknown-operator", "other-version"):
+        subprocess.run([build / "tests/make_bundle", kind, folder / f"{kind}.opsb"], check=True)
+    whole = (folder / "nan.opsb").read_bytes()
+    (folder / "empty.opsb").write_bytes(b"")
+    (folder / "text.opsb").write_text("this is not a bundle\n" * 50)
+    (folder / "zeros.opsb").write_bytes(bytes(4096))
+    (folder / "folder.opsb").mkdir()
+    (folder / "nothing").mkdir()
+    (folder / "stub.opsb").write_bytes(whole[:20])
+    return whole
+
+
+def bad_files(check):
+    for name, said in (("missing.opsb", "missing.opsb"), ("empty.opsb", "empty.opsb"), ("text.opsb", "text.opsb"),
+                       ("zeros.opsb", "zeros.opsb"), ("stub.opsb", "stub.opsb"), ("other-version.opsb", "version")):
+        for arguments in COMMANDS.values():
+            check.run([a.format(name) for a in arguments], 3, [said, name])
+    for command, arguments in COMMANDS.items():
+        check.run([a.format("folder.opsb") for a in arguments], 3, ["folder.opsb"])
+        if command in TAKES_FOLDERS:
+            check.run([a.format("nothing") for a in arguments], 3, ["nothing", "no bundle"])
+    for name in ("missing.opsb", "empty.opsb", "folder.opsb"):
+        check.run(["open", name], 3, [name])
+
+
+def torn_and_damaged(check, whole):
+    """A torn bundle is read up to its last whole record, and that is said."""
+    folder = check.folder
+    torn = folder / "torn.opsb.partial"
+    torn.write_bytes(whole[:-40])
+    for name in (torn.name, "torn.opsb"):
+        check.run(["show", name], 0, ["not complete", "salvage"])
+    check.run(["group", torn.name], 0, ["not complete"])
+    check.run(["export", torn.name, "-o", "torn.csv"], 0, ["not complete"])
+    check.run(["salvage", torn.name, "-o", "mended.opsb"], 0, lines=0)
+    check.run(["show", "mended.opsb"], 0, lines=0)
+    check.run(["replay", "mended.opsb"], 1, lines=0)
+
+    # Without its tensors the failing call cannot be run; the line says which data is missing.
+    def lost_at(size):
+        cut = folder / "cut.opsb"
+        cut.write_bytes(whole[:size])
+        done = subprocess.run([check.build / "ops-debug", "show", cut], capture_output=True, text=True)
+        return done.returncode == 0 and "FAILS" not in done.stdout
+
+    size = next(s for s in range(len(whole) // 2, 0, -1) if lost_at(s))
+    (folder / "cut.opsb").write_bytes(whole[:size])
+    for command in (["replay", "cut.opsb"], ["reduce", "cut.opsb", "-o", "out.opsb"]):
+        check.run([*command, "--call", "2"], 3, ["cut.opsb"], lines=None)
+
+
+def flipped_tensor(check, whole):
+    """Flipping a byte of a tensor's record loses that record only; replay names what it lacks."""
+    seen = 0
+    for position in range(60, len(whole) - 60, 7):
+        bent = bytearray(whole)
+        bent[position] ^= 0x20
+        (check.folder / "bent.opsb").write_bytes(bent)
+        done = subprocess.run([check.build / "ops-debug", "replay", "bent.opsb"], cwd=check.folder, capture_output=True,
+                              text=True, timeout=60)
+        if done.returncode not in (0, 1, 3):
+            check.failed += 1
+            print(f"byte {position} flipped: exit status {done.returncode}\n{done.stderr}")
+        if done.returncode == 3:
+            seen += 1
+            if "bent.opsb" not in done.stderr.splitlines()[-1]:
+                check.failed += 1
+                print(f"byte {position} flipped: the last line does not name the file\n{done.stderr}")
+    if seen == 0:
+        check.failed += 1
+        print("no flipped byte made a replay impossible")
+
+
+def operators_and_selectors(check):
+    check.run(["show", "unknown-operator.opsb"], 0, lines=0)
+    check.run(["replay", "unknown-operator.opsb"], 3, ["Frobnicate", "unknown"])
+    check.run(["reduce", "unknown-operator.opsb", "-o", "out.opsb"], 3, ["Frobnicate", "unknown"])
+    check.run(["show", "nan.opsb", "--call", "77"], 3, ["77"])
+    check.run(["replay", "nan.opsb", "--call", "none"], 3, ["none"])
+    check.run(["replay", "nan.opsb", "--library", "./no-such-library.so"], 3, ["no-such-library"])
+    check.run(["replay", "nan.opsb", "--core", "Pentium"], 3, ["Pentium"])
+    check.run(["reduce", "nan.opsb", "-o", "no/such/folder/out.opsb"], 3, ["no/such/folder"])
+    check.run(["reduce", "nan.opsb", "-o", "nan.opsb"], 3, ["nan.opsb"])
+    check.run(["export", "nan.opsb", "-o", "no/such/folder/out.csv"], 3, ["no/such/folder"])
+    check.run(["record", "-o", "run", "--", "./no-such-program"], 127, ["no-such-program"])
+    (check.folder / "data").write_text("no program")
+    check.run(["record", "-o", "run", "--", "./data"], 126, ["data"])
+
+
+def main():
+    build = pathlib.Path(sys.argv[1]).resolve()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="bad-input-"))
+    check = Check(build, folder)
+    try:
+        whole = make_inputs(build, folder)
+        bad_files(check)
+        torn_and_damaged(check, whole)
+        flipped_tensor(check, whole)
+        operators_and_selectors(check)
+    finally:
+        shutil.rmtree(folder)
+    print(f"{check.count} commands, {check.failed} wrong")
+    return 1 if check.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
