@@ -118,8 +118,11 @@ static void note_provider(char *notes, size_t size, const opd_job *job, const re
 {
     const opd_replay_result *result = &job->result;
     const opd_module *provider = then->provider;
-    if (provider != NULL && provider->path[0] != '\0' && strcmp(provider->path, result->library) != 0 &&
-        result->library[0] != '\0') {
+    /* The same build-id is the same library by whatever path (/lib is /usr/lib, alternatives are links). */
+    bool is_same_build =
+        provider != NULL && provider->build_id[0] != '\0' && strcmp(provider->build_id, result->build_id) == 0;
+    if (provider != NULL && provider->path[0] != '\0' && !is_same_build &&
+        strcmp(provider->path, result->library) != 0 && result->library[0] != '\0') {
         opd_line(notes, size, "library: recorded %s, here %s", provider->path, result->library);
     }
     if (provider != NULL && provider->build_id[0] != '\0' && strcmp(provider->build_id, result->build_id) != 0 &&
