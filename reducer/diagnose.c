@@ -262,12 +262,13 @@ static bool out_of_bounds(opd_failure *out, const evidence *facts)
         return false;
     }
     const char *word = is_read ? "oob-read" : "oob-write";
+    const char *verb = is_read ? "reads" : "writes";
     if (seen->distance < 0) {
-        return decide(out, word, 0.95, "%s %s %" PRId64 " bytes before the start of %s", facts->call->name,
-                      is_read ? "reads" : "writes", -seen->distance, seen->operand);
+        return decide(out, word, 0.95, "%s %s memory before the start of %s, %" PRId64 " bytes away", facts->call->name,
+                      verb, seen->operand, -seen->distance);
     }
-    return decide(out, word, 0.95, "%s %s %" PRId64 " bytes past the end of %s", facts->call->name,
-                  is_read ? "reads" : "writes", seen->distance, seen->operand);
+    return decide(out, word, 0.95, "%s %s memory past the end of %s, at byte %" PRId64 " after its last element",
+                  facts->call->name, verb, seen->operand, seen->distance);
 }
 
 static bool unread_operand(opd_failure *out, const evidence *facts)

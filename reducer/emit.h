@@ -11,6 +11,7 @@ typedef struct opd_emit_array {
     opd_dtype dtype;
     uintptr_t low, high; /* in the case's memory */
     bool is_sparse;      /* mapped and filled element by element */
+    bool is_scattered;   /* mostly gaps: filled element by element */
     bool is_guarded;     /* placed against an inaccessible page */
 } opd_emit_array;
 

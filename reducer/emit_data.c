@@ -157,7 +157,7 @@ static opd_status print_array(opd_emitter *emit, int which)
         return status;
     }
     mark_existing(exists, emit, which);
-    if (is_uniform(array, exists, count, first)) {
+    if (array->is_scattered || is_uniform(array, exists, count, first)) {
         opd_buffer_print(emit->out, "static %s %s_data[%zu];\n", opd_emit_type(array->dtype), array->name,
                          count * (size_t)parts);
     } else {
@@ -167,12 +167,17 @@ static opd_status print_array(opd_emitter *emit, int which)
     return OPD_OK;
 }
 
-static void print_sparse_fill(opd_emitter *emit, int which)
+static void print_scattered_fill(opd_emitter *emit, int which)
 {
     const opd_emit_array *array = &emit->arrays[which];
     int parts = parts_of(array->dtype);
     size_t bytes = array->high - array->low;
-    opd_buffer_print(emit->out, "    %s_data = reserve(%zuu);\n", array->name, bytes);
+    if (array->is_sparse) {
+        opd_buffer_print(emit->out, "    %s_data = reserve(%zuu);\n", array->name, bytes);
+    } else {
+        opd_buffer_print(emit->out, "    for (size_t i = 0; i < %zu; i++) {\n        %s_data[i] = GAP;\n    }\n",
+                         bytes / opd_dtype_size(opd_dtype_real(array->dtype)), array->name);
+    }
     for (int o = 0; o < emit->item->call.operand_count; o++) {
         const opd_tensor *view = &emit->item->call.operands[o].view;
         opd_runs runs;
@@ -205,8 +210,8 @@ static opd_status print_fill(opd_emitter *emit, int which)
     uint8_t *exists = NULL;
     double first[2];
     char text[48];
-    if (array->is_sparse) {
-        print_sparse_fill(emit, which);
+    if (array->is_scattered) {
+        print_scattered_fill(emit, which);
         return OPD_OK;
     }
     if (count <= FILL_ELEMENTS) {
@@ -276,7 +281,8 @@ bool opd_emit_is_checked(const opd_emitter *emit, int operand)
 {
     const opd_operand *bound = &emit->item->call.operands[operand];
     bool has_memory = emit->array_of[operand] >= 0 || (bound->flags & OPD_OPERAND_RETURNED) != 0;
-    return (bound->role & OPD_ROLE_OUT) != 0 && has_memory && emit->item->call.bad_arg == 0 &&
+    bool is_guard = emit->failure->outcome == OPD_OUTCOME_OOB_READ || emit->failure->outcome == OPD_OUTCOME_OOB_WRITE;
+    return (bound->role & OPD_ROLE_OUT) != 0 && has_memory && !is_guard && emit->item->call.bad_arg == 0 &&
            opd_tensor_existing(&bound->view) > 0;
 }
 

@@ -7,7 +7,8 @@
 #include "emit.h"
 
 enum {
-    DENSE_ELEMENTS = 4096, /* longer arrays that are mostly gaps are mapped, not written out */
+    MAPPED_ELEMENTS = 4096, /* longer arrays that are mostly gaps are mapped */
+    WRITTEN_ELEMENTS = 64,  /* longer arrays that are mostly gaps are not written out */
 };
 
 static bool fits_int32(const opd_call *call)
@@ -128,7 +129,8 @@ static void classify_arrays(opd_emitter *emit)
             existing += emit->array_of[o] == i ? opd_tensor_existing(&call->operands[o].view) : 0;
         }
         int64_t elements = (int64_t)((array->high - array->low) / opd_dtype_size(array->dtype));
-        array->is_sparse = elements > DENSE_ELEMENTS && existing < elements / 4;
+        array->is_scattered = elements > WRITTEN_ELEMENTS && existing < elements / 4;
+        array->is_sparse = elements > MAPPED_ELEMENTS && array->is_scattered;
         array->is_guarded = guarded >= 0 && emit->array_of[guarded] == i && !array->is_sparse;
     }
 }
