@@ -1,5 +1,5 @@
 # Private headers of replayer/ are opened for its own unit tests.
-foreach(name cores environment verdict)
+foreach(name cores environment answer)
   opd_add_test(test_${name} ${CMAKE_CURRENT_LIST_DIR}/test_${name}.c LABEL unit LINK opd_replayer)
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/replayer)
 endforeach()
