@@ -121,21 +121,24 @@ static const opd_scene_output *find_producer(const opd_scene_outputs *outputs, u
     return NULL;
 }
 
-static bool is_linked(const flow_list *flows, size_t from, uint32_t producer)
+/* producers holds the first count producers of a call; adds one and says whether it is new. */
+static bool add_producer(uint32_t *producers, int *count, uint32_t producer)
 {
-    for (size_t i = from; i < flows->count; i++) {
-        if (flows->items[i].from == producer) {
-            return true;
+    for (int i = 0; i < *count; i++) {
+        if (producers[i] == producer) {
+            return false;
         }
     }
-    return false;
+    producers[(*count)++] = producer;
+    return true;
 }
 
 /* departures counts the arrows of each producer so far. */
 static opd_status add_arrivals(flow_list *flows, opd_scene *scene, const opd_scene_outputs *outputs,
                                uint8_t *departures, const opd_call *call, uint32_t position)
 {
-    size_t first = flows->count;
+    uint32_t producers[OPD_MAX_OPERANDS];
+    int count = 0;
 
     for (int i = 0; i < call->operand_count; i++) {
         const opd_operand *operand = &call->operands[i];
@@ -143,7 +146,7 @@ static opd_status add_arrivals(flow_list *flows, opd_scene *scene, const opd_sce
             continue;
         }
         const opd_scene_output *producer = find_producer(outputs, content_of(&operand->before), call->begin_ns);
-        if (producer == NULL || is_linked(flows, first, producer->position)) {
+        if (producer == NULL || !add_producer(producers, &count, producer->position)) {
             continue;
         }
         if (departures[producer->position] == OPD_FLOWS_OUT) {

@@ -60,28 +60,44 @@ static void put_special(opd_buffer *out, unsigned char byte)
     }
 }
 
-void opd_json_text(opd_buffer *out, const char *text)
+static bool is_special(unsigned char byte)
+{
+    return byte < 0x20 || byte == '"' || byte == '\\';
+}
+
+/* Copies well-formed characters, of which is_json leaves special ones to put_special. */
+static void put_characters(opd_buffer *out, const char *text, bool is_json)
 {
     const unsigned char *at = (const unsigned char *)text;
 
-    opd_json_raw(out, "\"");
     while (*at != '\0') {
         const unsigned char *plain = at;
         size_t size = 0;
-        while (*at != '\0' && *at >= 0x20 && *at != '"' && *at != '\\' && (size = character_size(at)) > 0) {
+        while (*at != '\0' && !(is_json && is_special(*at)) && (size = character_size(at)) > 0) {
             at += size;
         }
         opd_buffer_append(out, plain, (size_t)(at - plain));
         if (*at == '\0') {
-            break;
+            return;
         }
-        if (*at < 0x20 || *at == '"' || *at == '\\') {
+        if (is_json && is_special(*at)) {
             put_special(out, *at);
         } else {
             opd_json_raw(out, "\xef\xbf\xbd");
         }
         at++;
     }
+}
+
+void opd_utf8_text(opd_buffer *out, const char *text)
+{
+    put_characters(out, text, false);
+}
+
+void opd_json_text(opd_buffer *out, const char *text)
+{
+    opd_json_raw(out, "\"");
+    put_characters(out, text, true);
     opd_json_raw(out, "\"");
 }
 

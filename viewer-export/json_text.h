@@ -15,6 +15,8 @@ void opd_json_real(opd_buffer *out, double value);
 void opd_json_uint(opd_buffer *out, uint64_t value);
 /* {"name": value, ...}; pointers as hexadecimal strings. */
 void opd_json_notes(opd_buffer *out, const opd_note *notes, int count);
+/* text as it is, bytes that are not UTF-8 as U+FFFD. */
+void opd_utf8_text(opd_buffer *out, const char *text);
 /* A text that stands for itself. */
 void opd_json_raw(opd_buffer *out, const char *text);
 

@@ -67,6 +67,15 @@ static void put_field(opd_buffer *out, const char *text, size_t size)
     opd_json_raw(out, "\"");
 }
 
+static void put_text(opd_canvas *canvas, const char *text)
+{
+    csv_state *state = canvas->state;
+
+    state->field.size = 0;
+    opd_utf8_text(&state->field, text);
+    put_field(&canvas->out, (const char *)state->field.bytes, state->field.size);
+}
+
 static void put_number(opd_buffer *out, uint64_t value)
 {
     opd_json_raw(out, ",");
@@ -76,12 +85,11 @@ static void put_number(opd_buffer *out, uint64_t value)
 static void put_place(opd_canvas *canvas, const char *type, const opd_row *row, uint64_t row_id)
 {
     const csv_state *state = canvas->state;
-    const char *row_name = state->names[row_id];
 
     opd_json_raw(&canvas->out, type);
     put_number(&canvas->out, row->pid);
     put_number(&canvas->out, row->tid);
-    put_field(&canvas->out, row_name, strlen(row_name));
+    put_text(canvas, state->names[row_id]);
 }
 
 static void put_sample(opd_canvas *canvas, const opd_row *row, uint64_t counter, uint64_t time_ns, double value)
@@ -110,8 +118,8 @@ static opd_status write_event(opd_canvas *canvas, const opd_row *row, const opd_
     if (event->type != OPD_TRACK_END) {
         bool is_slice = event->type == OPD_TRACK_BEGIN;
         put_place(canvas, is_slice ? "slice" : "instant", row, row->id);
-        put_field(out, event->name, strlen(event->name));
-        put_field(out, event->category, strlen(event->category));
+        put_text(canvas, event->name);
+        put_text(canvas, event->category);
         put_number(out, event->time_ns);
         put_number(out, is_slice ? drawing->end_ns - event->time_ns : 0);
         put_number(out, drawing->depth);

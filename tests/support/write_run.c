@@ -3,8 +3,10 @@
  * Writes a bundle with a random run, and beside it as JSON what was written, for checks that must not use our reader.
  *
  *     write_run SEED CALLS THREADS FILE.opsb        calls are made as a program makes them; prints {"calls": [...], ...}
+ *     write_run details|empty FILE.opsb             one call of every odd kind; no call at all
  *     write_run export FILE.opsb OUT...             exports it to every OUT, by suffix; prints the reports
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,6 +240,129 @@ static int write_bundle(char **arguments)
     return 0;
 }
 
+/* ------------------------------------------------------------------------------------- one call of every odd kind */
+
+static opd_call odd_call(const char *name, uint64_t number, uint64_t begin, uint64_t end)
+{
+    const opd_routine *routine = opd_routine_find(name);
+    opd_call call;
+
+    if (routine == NULL) {
+        die(name);
+    }
+    must(opd_call_init(&call, routine->op, name, routine->dtype), name);
+    call.pid = PID;
+    call.thread = FIRST_TID;
+    call.number = number;
+    call.begin_ns = begin;
+    call.end_ns = end;
+    return call;
+}
+
+static void write_values(opd_writer *writer)
+{
+    opd_call call = odd_call("dgemm", 1, 1000, 2000);
+
+    opd_call_value(&call, "alpha")->re = (double)NAN;
+    opd_call_value(&call, "beta")->re = -(double)INFINITY;
+    call.flags = OPD_CALL_CBLAS | OPD_CALL_ROW_MAJOR;
+    call.operands[0].flags = OPD_OPERAND_MUST_NOT_READ | OPD_OPERAND_HAS_HEALTH;
+    call.operands[0].health_before = (opd_health){
+        .count = 9, .nan = 1, .pos_inf = 2, .neg_inf = 3, .subnormal = 4, .min = 0.1, .max = 2, .mean = -1
+    };
+    must(opd_writer_call(writer, &call), "call");
+
+    call = odd_call("zgemv", 2, 1000, 2000); /* exactly inside the first one */
+    opd_call_value(&call, "alpha")->re = 1.5;
+    opd_call_value(&call, "alpha")->im = -2;
+    must(opd_writer_call(writer, &call), "call");
+
+    call = odd_call("ddot", 3, 2000, 2000); /* no length */
+    must(opd_writer_call(writer, &call), "call");
+
+    call = odd_call("dscal", 4, 2500, 3500); /* crosses the next one */
+    must(opd_writer_call(writer, &call), "call");
+    call = odd_call("dscal", 5, 3000, 4000);
+    must(opd_writer_call(writer, &call), "call");
+
+    call = odd_call("dgemm", 6, 5000, 5001);
+    call.flags = OPD_CALL_BAD_ARGS;
+    call.bad_arg = 9;
+    must(opd_writer_call(writer, &call), "call");
+
+    call = (opd_call){ .domain = "mine", .name = "frobnicate \"x\"", .pid = PID, .thread = FIRST_TID, .number = 7 };
+    call.begin_ns = 6000;
+    call.end_ns = 7000;
+    call.dtype = OPD_BF16;
+    must(opd_writer_call(writer, &call), "call");
+}
+
+/* One producer, 40 readers of what it made and of one weight that nobody made. */
+static void write_fan(opd_writer *writer)
+{
+    opd_call call = odd_call("dgemm", 8, 10000, 10100);
+
+    call.operands[2].after = content(1);
+    must(opd_writer_call(writer, &call), "call");
+    for (uint64_t i = 0; i < 40; i++) {
+        call = odd_call("dgemm", 9 + i, 11000 + 10 * i, 11005 + 10 * i);
+        call.operands[0].before = content(1);
+        call.operands[1].before = content(i % 2 == 0 ? 2 : 1); /* the same producer twice is one arrow */
+        must(opd_writer_call(writer, &call), "call");
+    }
+    call = odd_call("dgemm", 49, 12000, 0);
+    call.flags = OPD_CALL_IN_FLIGHT;
+    must(opd_writer_call(writer, &call), "call");
+}
+
+static void write_odd_events(opd_writer *writer)
+{
+    static const opd_event events[] = {
+        { .kind = "range-pop", .name = "never pushed", .thread = FIRST_TID, .time_ns = 900 },
+        { .kind = "range-push", .name = "never popped", .thread = FIRST_TID, .time_ns = 950 },
+        { .kind = "drop", .name = "ring full", .thread = 0, .time_ns = 8000, .value = -3 },
+        { .kind = "mark", .name = "in another thread", .thread = 999999, .time_ns = 20000 },
+    };
+    opd_failure failure = { .outcome = OPD_OUTCOME_CRASH,
+                            .thread = FIRST_TID,
+                            .call_number = 49,
+                            .operand = "B",
+                            .index_rank = 2,
+                            .index = { 3, -4 },
+                            .bad_count = 5,
+                            .signal = 11,
+                            .signal_code = 1,
+                            .fault_address = 0xdeadbeef000,
+                            .pc = 0x1234,
+                            .pc_symbol = "dgemm_kernel+0x1f0",
+                            .label = "int32-overflow",
+                            .confidence = 0.75f,
+                            .reason = "line \"one\"\nline two, \x01\xff" };
+
+    for (size_t i = 0; i < OPD_COUNT(events); i++) {
+        must(opd_writer_event(writer, &events[i]), "event");
+    }
+    must(opd_writer_failure(writer, &failure), "failure");
+}
+
+static int write_odd(const char *path, bool is_empty)
+{
+    opd_header_info header = { .version = OPD_FORMAT_VERSION, .producer = "write_run", .kind = "failure" };
+    opd_writer *writer = NULL;
+
+    header.pid = is_empty ? 0 : PID;
+    must(opd_writer_open(&writer, path, &header), path);
+    if (!is_empty) {
+        must(opd_writer_thread(writer, PID, FIRST_TID, "w \"q\" \\ \x01 \xff \xc3\xa9,"), "thread");
+        write_values(writer);
+        write_fan(writer);
+        write_odd_events(writer);
+    }
+    must(opd_writer_close(writer), "close");
+    (void)printf("{}\n");
+    return 0;
+}
+
 static int export_bundle(int count, char **arguments)
 {
     opd_bundle *bundle = NULL;
@@ -264,9 +389,14 @@ int main(int argc, char **argv)
     if (argc > 3 && strcmp(argv[1], "export") == 0) {
         return export_bundle(argc - 2, argv + 2);
     }
+    if (argc == 3 && (strcmp(argv[1], "details") == 0 || strcmp(argv[1], "empty") == 0)) {
+        return write_odd(argv[2], strcmp(argv[1], "empty") == 0);
+    }
     if (argc == 5 && strtoul(argv[3], NULL, 10) > 0) {
         return write_bundle(argv + 1);
     }
-    (void)fprintf(stderr, "usage: write_run SEED CALLS THREADS FILE.opsb | write_run export FILE.opsb OUT...\n");
+    (void)fprintf(
+        stderr,
+        "usage: write_run SEED CALLS THREADS FILE.opsb | details FILE.opsb | empty FILE.opsb | export FILE.opsb OUT...\n");
     return 2;
 }
