@@ -406,7 +406,7 @@ static void put_note(opd_sequence *sequence, const opd_note *note)
 /* A whole number that a double holds exactly is shorter as an integer. */
 static void put_sample(opd_buffer *body, double sample)
 {
-    if (sample >= 0 && sample <= 0x1p53 && sample == floor(sample)) {
+    if (sample >= 0 && sample <= 0x1p53 && sample == (double)(uint64_t)sample) {
         opd_pb_varint(body, 30, (uint64_t)sample);
     } else {
         opd_pb_double(body, 44, sample);
