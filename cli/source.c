@@ -124,21 +124,18 @@ opd_status opd_source_open(opd_bundle **out, const char *path, const opd_shared 
         return strstr(opd_error_text(), path) != NULL ? status : opd_fail_in(status, "%s", path);
     }
     const opd_bundle_state *state = opd_bundle_state_of(*out);
-    if (shared->is_quiet) {
+    if (shared->is_quiet || (!state->is_partial && state->damaged == 0)) {
         return OPD_OK;
     }
-    if (state->is_partial) {
-        fprintf(stderr,
-                "ops-debug: %s: not complete, read up to its last whole record (%" PRIu64
-                " records); ops-debug salvage makes it a whole bundle\n",
-                opd_bundle_path(*out), state->records);
-    }
+    char damage[96] = "";
     if (state->damaged > 0) {
-        fprintf(stderr,
-                "ops-debug: %s: damaged in %" PRIu64 " places, the first at offset %" PRIu64
-                "; what is there is lost, the rest is read\n",
-                opd_bundle_path(*out), state->damaged, state->first_damage);
+        snprintf(damage, sizeof damage, "%sdamaged in %" PRIu64 " places, first at offset %" PRIu64,
+                 state->is_partial ? ", " : "", state->damaged, state->first_damage);
     }
+    fprintf(stderr,
+            "ops-debug: %s: %s%s; its %" PRIu64
+            " whole records are read; ops-debug salvage makes a sound bundle of them\n",
+            opd_bundle_path(*out), state->is_partial ? "not complete" : "", damage, state->records);
     return OPD_OK;
 }
 
