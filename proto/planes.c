@@ -10,10 +10,9 @@
 
 typedef uint8_t vec16 __attribute__((vector_size(16)));
 
-#define PLANES_LANES     16
-#define PLANES_WIDTH_MAX 16
+#define PLANES_LANES 16
 
-static void deinterleave(vec16 *out, const vec16 *in, size_t width)
+static inline __attribute__((always_inline)) void deinterleave(vec16 *out, const vec16 *in, size_t width)
 {
     for (size_t i = 0; i < width / 2; i++) {
         out[i] = __builtin_shufflevector(in[2 * i], in[2 * i + 1], 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26,
@@ -23,7 +22,7 @@ static void deinterleave(vec16 *out, const vec16 *in, size_t width)
     }
 }
 
-static void interleave(vec16 *out, const vec16 *in, size_t width)
+static inline __attribute__((always_inline)) void interleave(vec16 *out, const vec16 *in, size_t width)
 {
     for (size_t i = 0; i < width / 2; i++) {
         out[2 * i] =
@@ -34,7 +33,7 @@ static void interleave(vec16 *out, const vec16 *in, size_t width)
 }
 
 /* Inlined with a constant width so that the vectors stay in registers. */
-static inline __attribute__((always_inline)) void split_width(uint8_t *planes, const uint8_t *src, size_t count,
+static inline __attribute__((always_inline)) void split_width(uint8_t *const planes[], const uint8_t *src, size_t count,
                                                               size_t width)
 {
     vec16 a[PLANES_WIDTH_MAX];
@@ -48,12 +47,12 @@ static inline __attribute__((always_inline)) void split_width(uint8_t *planes, c
             memcpy(a, b, PLANES_LANES * width);
         }
         for (size_t byte = 0; byte < width; byte++) {
-            memcpy(planes + byte * count + i, &a[byte], PLANES_LANES);
+            memcpy(planes[byte] + i, &a[byte], PLANES_LANES);
         }
     }
     for (; i < count; i++) {
         for (size_t byte = 0; byte < width; byte++) {
-            planes[byte * count + i] = src[i * width + byte];
+            planes[byte][i] = src[i * width + byte];
         }
     }
 }
@@ -82,7 +81,7 @@ static inline __attribute__((always_inline)) void join_width(uint8_t *dst, const
     }
 }
 
-void planes_split(uint8_t *planes, const uint8_t *src, size_t count, size_t width)
+void planes_split(uint8_t *const planes[], const uint8_t *src, size_t count, size_t width)
 {
     switch (width) {
     case 2:
@@ -91,11 +90,8 @@ void planes_split(uint8_t *planes, const uint8_t *src, size_t count, size_t widt
     case 4:
         split_width(planes, src, count, 4);
         return;
-    case 8:
-        split_width(planes, src, count, 8);
-        return;
     default:
-        split_width(planes, src, count, 16);
+        split_width(planes, src, count, 8);
         return;
     }
 }
@@ -109,11 +105,8 @@ void planes_join(uint8_t *dst, const uint8_t *const planes[], size_t count, size
     case 4:
         join_width(dst, planes, count, 4);
         return;
-    case 8:
-        join_width(dst, planes, count, 8);
-        return;
     default:
-        join_width(dst, planes, count, 16);
+        join_width(dst, planes, count, 8);
         return;
     }
 }

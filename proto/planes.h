@@ -6,8 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* width 2, 4, 8 or 16; count components. Plane b lies at planes + b * count. dst and src do not overlap. */
-void planes_split(uint8_t *planes, const uint8_t *src, size_t count, size_t width);
+#define PLANES_WIDTH_MAX 8
+
+/* width 2, 4 or 8; count components; planes[b] holds count bytes. dst, src and planes do not overlap. */
+void planes_split(uint8_t *const planes[], const uint8_t *src, size_t count, size_t width);
 void planes_join(uint8_t *dst, const uint8_t *const planes[], size_t count, size_t width);
 
 #endif

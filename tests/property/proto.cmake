@@ -1,3 +1,5 @@
-opd_add_test(test_bundle_roundtrip test_bundle_roundtrip.c ${CMAKE_SOURCE_DIR}/tests/support/bundle_make.c
-  LABEL property LINK opd_proto)
-target_include_directories(test_bundle_roundtrip PRIVATE ${CMAKE_SOURCE_DIR}/tests/support)
+foreach(name test_bundle_roundtrip test_bundle_damage)
+  opd_add_test(${name} ${CMAKE_CURRENT_LIST_DIR}/${name}.c ${CMAKE_SOURCE_DIR}/tests/support/bundle_make.c
+    LABEL property LINK opd_proto)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/support)
+endforeach()

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -140,8 +141,8 @@ void make_call(make_random *random, opd_call *call)
 {
     memset(call, 0, sizeof(*call));
     if (make_below(random, 2)) {
-        strcpy(call->domain, "blas");
-        strcpy(call->name, make_below(random, 2) ? "dgemm" : "no-such-routine");
+        memcpy(call->domain, "blas", sizeof("blas"));
+        snprintf(call->name, sizeof(call->name), "%s", make_below(random, 2) ? "dgemm" : "no-such-routine");
     } else {
         MAKE_TEXT(random, call->domain);
         MAKE_TEXT(random, call->name);
@@ -418,9 +419,9 @@ static void write_call_with_data(opd_writer *writer, make_random *random, uint64
         y[i] = (float)make_below(random, 100) / 3.0f;
     }
     memset(&call, 0, sizeof(call));
-    strcpy(call.domain, "blas");
-    strcpy(call.name, "saxpy");
-    strcpy(call.symbol, "cblas_saxpy");
+    memcpy(call.domain, "blas", sizeof("blas"));
+    memcpy(call.name, "saxpy", sizeof("saxpy"));
+    memcpy(call.symbol, "cblas_saxpy", sizeof("cblas_saxpy"));
     call.dtype = OPD_F32;
     call.pid = 1000;
     call.thread = 1000;
@@ -428,9 +429,9 @@ static void write_call_with_data(opd_writer *writer, make_random *random, uint64
     call.begin_ns = 1000 * number;
     call.end_ns = call.begin_ns + 500;
     call.operand_count = 2;
-    strcpy(call.operands[0].name, "x");
+    memcpy(call.operands[0].name, "x", sizeof("x"));
     call.operands[0].role = OPD_ROLE_IN;
-    strcpy(call.operands[1].name, "y");
+    memcpy(call.operands[1].name, "y", sizeof("y"));
     call.operands[1].role = OPD_ROLE_INOUT;
     assert_int_equal(opd_tensor_contiguous(&call.operands[0].view, OPD_F32, 1, (int64_t[]){ 6 }, x), OPD_OK);
     assert_int_equal(opd_tensor_contiguous(&call.operands[1].view, OPD_F32, 1, (int64_t[]){ 6 }, y), OPD_OK);
