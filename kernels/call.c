@@ -48,7 +48,7 @@ static void fill_value(opd_value *value, const opd_plan_value *expected, opd_dty
     value->i = expected->use == OPD_USE_DIM ? expected->initial : 1;
     if (expected->use == OPD_USE_CHOICE) {
         value->kind = OPD_VALUE_CHOICE;
-        value->i = opd_plan_letters(expected, dtype)[0];
+        value->i = (unsigned char)opd_plan_letters(expected, dtype)[0];
     } else if (expected->use == OPD_USE_SCALAR) {
         bool is_complex = opd_dtype_is_complex(opd_plan_dtype(expected->type, OPD_DTYPE_NONE, dtype));
         value->kind = is_complex ? OPD_VALUE_COMPLEX : OPD_VALUE_REAL;

@@ -12,6 +12,14 @@
 
 #include "plan.h"
 
+/* A call under check. */
+struct checked {
+    const opd_call *call;
+    const opd_plan *plan;
+    const int64_t *slots;
+    bool is_row_major;
+};
+
 /*
  * The branch of a chain c ? a : b that the values select: "t(transa) ? k : m" is "m" for 'N'. Only ?: outside
  * parentheses is followed.
@@ -45,19 +53,20 @@ static opd_slice selected(const opd_plan *plan, opd_slice text, const int64_t *s
 }
 
 /* "lda = 3 is less than max(1, n) = 4" */
-static void explain_ld(char *text, size_t size, const opd_plan *plan, int slot, int operand, int64_t smallest,
-                       bool is_row_major, const int64_t *slots)
+static void explain_ld(char *text, size_t size, const struct checked *checked, int slot, int operand, int64_t smallest)
 {
+    const opd_plan *plan = checked->plan;
     const opd_plan_operand *owner = &plan->operands[operand];
     opd_slice name = plan->values[slot].name;
+    long long given = checked->slots[slot];
     if (owner->mask == OPD_MASK_BAND) {
         snprintf(text, size, "%.*s = %lld is less than %lld, the diagonals of the band of %.*s", name.size, name.at,
-                 (long long)slots[slot], (long long)smallest, owner->name.size, owner->name.at);
+                 given, (long long)smallest, owner->name.size, owner->name.at);
         return;
     }
-    opd_slice extent = selected(plan, owner->dims[is_row_major ? 1 : 0].text, slots);
-    snprintf(text, size, "%.*s = %lld is less than max(1, %.*s) = %lld", name.size, name.at, (long long)slots[slot],
-             extent.size, extent.at, (long long)smallest);
+    opd_slice extent = selected(plan, owner->dims[checked->is_row_major ? 1 : 0].text, checked->slots);
+    snprintf(text, size, "%.*s = %lld is less than max(1, %.*s) = %lld", name.size, name.at, given, extent.size,
+             extent.at, (long long)smallest);
 }
 
 /* Is the value of a slot legal? */
@@ -66,10 +75,9 @@ static bool is_legal(const opd_call *call, const opd_plan *plan, int slot, const
 {
     const opd_plan_value *value = &plan->values[slot];
     const char *letters = opd_plan_letters(value, call->dtype);
-    bool is_row_major = (call->flags & OPD_CALL_ROW_MAJOR) != 0;
     int64_t smallest = 1;
     int operand = 0;
-    int64_t given = slots[slot];
+    int64_t given = checked->slots[slot];
     switch (value->use) {
     case OPD_USE_CHOICE:
         if (given <= 0 || given > 127 || strchr(letters, (int)given) == NULL) {
@@ -82,10 +90,11 @@ static bool is_legal(const opd_call *call, const opd_plan *plan, int slot, const
         snprintf(text, size, "%.*s = %lld is negative", value->name.size, value->name.at, (long long)given);
         return given >= 0 || call->op->level == 1;
     case OPD_USE_LD:
-        if (opd_plan_smallest_ld(&smallest, &operand, plan, slot, is_row_major, slots) && given >= smallest) {
+        if (opd_plan_smallest_ld(&smallest, &operand, checked->plan, slot, checked->is_row_major, checked->slots) &&
+            given >= smallest) {
             return true;
         }
-        explain_ld(text, size, plan, slot, operand, smallest, is_row_major, slots);
+        explain_ld(text, size, checked, slot, operand, smallest);
         return false;
     case OPD_USE_INC:
         snprintf(text, size, "%.*s = 0", value->name.size, value->name.at);
@@ -154,6 +163,7 @@ bool opd_call_check(opd_call *call, char *text, size_t size, const opd_operand *
     }
     int64_t slots[OPD_PLAN_SLOTS];
     opd_plan_slots(slots, plan, call);
+    struct checked checked = { call, plan, slots, (call->flags & OPD_CALL_ROW_MAJOR) != 0 };
     *overflow = find_overflow(call, plan, slots);
     if (has_abi_suspect(call, plan, slots)) {
         call->flags |= OPD_CALL_ABI_SUSPECT;
@@ -164,7 +174,7 @@ bool opd_call_check(opd_call *call, char *text, size_t size, const opd_operand *
     }
     for (int i = 0; i < plan->arg_count && call->bad_arg == 0; i++) {
         int slot = plan->args[i].slot;
-        if (slot >= 0 && !is_legal(call, plan, slot, slots, text, size)) {
+        if (slot >= 0 && !is_legal(&checked, slot, text, size)) {
             call->bad_arg = opd_plan_position(call, i);
         }
     }

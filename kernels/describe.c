@@ -93,7 +93,8 @@ static void describe_unknown(struct line *line, const opd_call *call)
 
 void opd_call_describe(char *text, size_t size, const opd_call *call)
 {
-    struct line line = { .text = text, .size = size, .separator = "" };
+    struct line line = { .size = size, .separator = "" };
+    line.text = text;
     append(&line, "%.*s(", OPD_NAME, call->name);
     const opd_plan *plan = call->op != NULL ? opd_plan_of_call(call) : NULL;
     bool is_row_major = (call->flags & OPD_CALL_ROW_MAJOR) != 0;

@@ -421,7 +421,7 @@ static struct number logical(uint8_t code, struct number a, struct number b)
 
 bool opd_expression_run(int64_t *out, const opd_instruction *code, int count, const int64_t *slots)
 {
-    struct number stack[STACK_VALUES];
+    struct number stack[STACK_VALUES] = { { 0, false } };
     int top = 0;
     for (int i = 0; i < count; i++) {
         uint8_t what = code[i].code;

@@ -58,28 +58,35 @@ void opd_dense_scale(opd_dense *matrix, opd_factor factor, opd_precision precisi
     }
 }
 
-/* One inner product and its gauge; count terms of dense rows. */
-static inline __attribute__((always_inline)) opd_number inner(long double *gauge, const opd_dense *left, int64_t i,
-                                                              const opd_dense *right, int64_t j, int64_t from,
-                                                              int64_t to, opd_precision precision)
+/* Row i of left times row j of right, over [from, to). */
+struct product {
+    const opd_dense *left, *right;
+    int64_t i, j;
+    int64_t from, to;
+};
+
+static inline __attribute__((always_inline)) opd_number inner(long double *gauge, const struct product *p,
+                                                              opd_precision precision)
 {
-    const long double *a = left->re + i * left->cols;
-    const long double *b = right->re + j * right->cols;
-    const long double *size_a = left->gauge + i * left->cols;
-    const long double *size_b = right->gauge + j * right->cols;
+    int64_t row_a = p->i * p->left->cols;
+    int64_t row_b = p->j * p->right->cols;
+    const long double *a = p->left->re + row_a;
+    const long double *b = p->right->re + row_b;
+    const long double *size_a = p->left->gauge + row_a;
+    const long double *size_b = p->right->gauge + row_b;
     opd_number sum = { 0, 0 };
     long double size = 0;
-    if (left->im == NULL || right->im == NULL) {
-        for (int64_t k = from; k < to; k++) {
+    if (p->left->im == NULL || p->right->im == NULL) {
+        for (int64_t k = p->from; k < p->to; k++) {
             sum.re = opd_narrow(sum.re + opd_narrow(a[k] * b[k], precision), precision);
             size += size_a[k] * size_b[k];
         }
     } else {
-        for (int64_t k = from; k < to; k++) {
-            opd_number x = { a[k], left->im[i * left->cols + k] };
-            opd_number y = { b[k], right->im[j * right->cols + k] };
-            long double re = opd_narrow(x.re * y.re, precision) - opd_narrow(x.im * y.im, precision);
-            long double im = opd_narrow(x.re * y.im, precision) + opd_narrow(x.im * y.re, precision);
+        const long double *im_a = p->left->im + row_a;
+        const long double *im_b = p->right->im + row_b;
+        for (int64_t k = p->from; k < p->to; k++) {
+            long double re = opd_narrow(a[k] * b[k], precision) - opd_narrow(im_a[k] * im_b[k], precision);
+            long double im = opd_narrow(a[k] * im_b[k], precision) + opd_narrow(im_a[k] * b[k], precision);
             sum.re = opd_narrow(sum.re + opd_narrow(re, precision), precision);
             sum.im = opd_narrow(sum.im + opd_narrow(im, precision), precision);
             size += size_a[k] * size_b[k];
@@ -90,16 +97,15 @@ static inline __attribute__((always_inline)) opd_number inner(long double *gauge
 }
 
 /* The precision becomes a constant of each loop. */
-static opd_number inner_in(long double *gauge, const opd_dense *left, int64_t i, const opd_dense *right, int64_t j,
-                           int64_t range[2], opd_precision precision)
+static opd_number inner_in(long double *gauge, const struct product *product, opd_precision precision)
 {
     switch (precision) {
     case OPD_PRECISION_F32:
-        return inner(gauge, left, i, right, j, range[0], range[1], OPD_PRECISION_F32);
+        return inner(gauge, product, OPD_PRECISION_F32);
     case OPD_PRECISION_F64:
-        return inner(gauge, left, i, right, j, range[0], range[1], OPD_PRECISION_F64);
+        return inner(gauge, product, OPD_PRECISION_F64);
     default:
-        return inner(gauge, left, i, right, j, range[0], range[1], OPD_PRECISION_WIDE);
+        return inner(gauge, product, OPD_PRECISION_WIDE);
     }
 }
 
@@ -135,10 +141,11 @@ opd_status opd_dense_multiply_add(opd_dense *out, opd_factor factor, const opd_d
             if (!opd_dense_has(out, i, j)) {
                 continue;
             }
-            int64_t range[2] = { larger(0, larger(i - left->below, j - right->above)),
-                                 smaller(left->cols, smaller(i + left->above, j + right->below) + 1) };
+            struct product product = { .left = left, .right = &columns, .i = i, .j = j };
+            product.from = larger(0, larger(i - left->below, j - right->above));
+            product.to = smaller(left->cols, smaller(i + left->above, j + right->below) + 1);
             long double gauge;
-            opd_number sum = inner_in(&gauge, left, i, &columns, j, range, precision);
+            opd_number sum = inner_in(&gauge, &product, precision);
             opd_number term = opd_factor_mul(factor, sum, precision);
             int64_t at = i * out->cols + j;
             opd_dense_put(out, i, j, opd_number_add(opd_dense_at(out, i, j), term, precision),

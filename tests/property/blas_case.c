@@ -41,8 +41,8 @@ static void fill_elements(const opd_tensor *view, dice *d)
 
 static int pointer_owner(const opd_call *call, int index)
 {
-    /* imatcopy's B is A's memory. */
-    return strcmp(call->op->name, "imatcopy") == 0 && index == 1 ? 0 : index;
+    int shared = opd_call_shared(call, index);
+    return shared >= 0 ? shared : index;
 }
 
 void blas_case_fill(blas_case *item, dice *d, bool poison)

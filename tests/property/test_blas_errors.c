@@ -51,7 +51,7 @@ static int printed_position(const opd_call *call, opd_function *function)
     assert_false(WIFSIGNALED(status));
     const char *number = strstr(text, "umber");
     const char *parameter = number != NULL ? number : strstr(text, "arameter");
-    return parameter != NULL ? atoi(parameter + strcspn(parameter, "0123456789")) : 0;
+    return parameter != NULL ? (int)strtol(parameter + strcspn(parameter, "0123456789"), NULL, 10) : 0;
 }
 
 /* Makes argument `index` illegal; false when it cannot be. */

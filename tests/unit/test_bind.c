@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -247,10 +248,11 @@ static void operands_that_must_not_be_read_are_marked(void **state)
             assert_int_equal(opd_call_set(&call, cases[i].set[k], cases[i].value[k]), OPD_OK);
         }
         char marked[64] = "";
+        size_t used = 0;
         for (int k = 0; k < call.operand_count; k++) {
             if ((call.operands[k].flags & OPD_OPERAND_MUST_NOT_READ) != 0) {
-                strcat(marked, marked[0] != '\0' ? " " : "");
-                strcat(marked, call.operands[k].name);
+                used += (size_t)snprintf(marked + used, sizeof marked - used, "%s%s", used > 0 ? " " : "",
+                                         call.operands[k].name);
             }
         }
         assert_string_equal(marked, cases[i].marked);

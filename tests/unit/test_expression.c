@@ -118,6 +118,8 @@ static void malformed_and_overflowing_expressions_are_refused(void **state)
         "m > 0 ? 1 / 0 : 2",
         "1 / 0 ? 1 : 2",
         "1 / 0 || 1",
+        "1 && 1 / 0",
+        "0 || 1 / 0",
         "(1 ? 2) : 3",
         "1 ? (2 : 3)",
         "@",

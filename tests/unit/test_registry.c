@@ -96,6 +96,7 @@ static void every_operator_has_cost_text_and_reference(void **state)
         for (int i = 0; i < call.symbol_count; i++) {
             assert_int_equal(opd_call_set(&call, call.symbols[i].name, 4), OPD_OK);
         }
+        assert_int_equal(opd_call_compact(&call), OPD_OK);
         assert_true(opd_call_flops(&call) >= 0);
         assert_true(opd_call_bytes(&call) > 0);
         int64_t reduction = -1;
