@@ -70,10 +70,10 @@ static void explain_ld(char *text, size_t size, const struct checked *checked, i
 }
 
 /* Is the value of a slot legal? */
-static bool is_legal(const opd_call *call, const opd_plan *plan, int slot, const int64_t *slots, char *text,
-                     size_t size)
+static bool is_legal(const struct checked *checked, int slot, char *text, size_t size)
 {
-    const opd_plan_value *value = &plan->values[slot];
+    const opd_call *call = checked->call;
+    const opd_plan_value *value = &checked->plan->values[slot];
     const char *letters = opd_plan_letters(value, call->dtype);
     int64_t smallest = 1;
     int operand = 0;
