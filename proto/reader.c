@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capped.h"
+#include "wire.h"
 
 /* 0x0A, one byte of length, prefix, tag and length of the message (3), its three fields (9 + 9 + 5). */
 #define END_SIZE (2 + FRAME_PREFIX + 3 + 23)
@@ -98,39 +98,62 @@ opd_status reader_frame(opd_frame_view *out, const opd_bundle *bundle, uint32_t 
     return OPD_OK;
 }
 
-/* The end record, and the index parts it points to. False: there is none, or it does not hold; the index is then empty. */
-static bool read_index(opd_bundle *bundle)
+/* What the end record says. False: there is none, or it does not hold. */
+static bool read_end(opd_frame_view *frame, uint64_t *index_offset, uint64_t *records, const opd_bundle *bundle)
 {
-    opd_frame_view frame;
     opd_frame_parts parts;
-    ProtobufCMessage *base = NULL;
+    wire_field field;
+    size_t at = 0;
 
     if (bundle->size < END_SIZE ||
-        frame_read(&frame, bundle->bytes, bundle->size, bundle->size - END_SIZE) != FRAME_GOOD ||
-        frame.kind != KIND_END || frame.size != END_SIZE || frame_split(&parts, &frame) != OPD_OK ||
-        capped_unpack(&base, &opsdebug__end__descriptor, parts.message, parts.message_size) != OPD_OK) {
+        frame_read(frame, bundle->bytes, bundle->size, bundle->size - END_SIZE) != FRAME_GOOD ||
+        frame->kind != KIND_END || frame->size != END_SIZE || frame_split(&parts, frame) != OPD_OK) {
         return false;
     }
-    const Opsdebug__End *end = (const Opsdebug__End *)base;
-    uint64_t end_offset = frame.offset;
-    uint64_t offset = end->index_offset;
-    uint64_t records = end->records;
-    uint32_t left = end->parts;
-    capped_free(base);
-    for (; left > 0; left--) {
-        if (frame_read(&frame, bundle->bytes, bundle->size, offset) != FRAME_GOOD || frame.kind != KIND_INDEX ||
-            frame_split(&parts, &frame) != OPD_OK ||
-            index_decode(&bundle->index, parts.message, parts.message_size, bundle->size) != OPD_OK) {
-            index_done(&bundle->index);
-            return false;
+    *index_offset = UINT64_MAX;
+    *records = 0;
+    while (wire_next(&field, parts.message, parts.message_size, &at)) {
+        if (field.number == 1) {
+            *index_offset = field.value;
+        } else if (field.number == 2) {
+            *records = field.value;
+        }
+    }
+    return true;
+}
+
+/*
+ * Reads the index parts between the place the end record names and the end record. errors: E_NOMEM; anything else wrong means
+ * that there is no index: E_NOTFOUND.
+ */
+static opd_status read_index(opd_bundle *bundle)
+{
+    opd_frame_view end;
+    opd_frame_view frame;
+    opd_frame_parts parts;
+    uint64_t offset = 0;
+    uint64_t records = 0;
+    opd_status status = OPD_OK;
+
+    if (!read_end(&end, &offset, &records, bundle)) {
+        return OPD_E_NOTFOUND;
+    }
+    while (status == OPD_OK && offset < end.offset) {
+        if (frame_read(&frame, bundle->bytes, bundle->size, offset) != FRAME_GOOD || frame.kind != KIND_INDEX) {
+            status = OPD_E_NOTFOUND;
+            break;
+        }
+        status = frame_split(&parts, &frame);
+        if (status == OPD_OK) {
+            status = index_decode(&bundle->index, parts.message, parts.message_size, bundle->size);
         }
         offset += frame.size;
     }
-    if (offset != end_offset || bundle->index.count != records) {
-        index_done(&bundle->index);
-        return false;
+    if (status == OPD_OK && offset == end.offset && bundle->index.count == records) {
+        return OPD_OK;
     }
-    return true;
+    index_done(&bundle->index);
+    return status == OPD_E_NOMEM ? status : OPD_E_NOTFOUND;
 }
 
 /* Records that are verified only when they are used. */
@@ -211,7 +234,8 @@ static opd_status load(opd_bundle *bundle)
     opd_status status = OPD_OK;
 
     state->bytes = bundle->size;
-    if (!read_index(bundle)) {
+    status = read_index(bundle);
+    if (status == OPD_E_NOTFOUND) {
         scan of = { .bundle = bundle, .status = OPD_OK };
         frame_walk(&(opd_frame_walk){ .on_record = scan_record, .on_damage = scan_damage, .context = &of },
                    bundle->bytes, bundle->size);
