@@ -188,6 +188,15 @@ static opd_status accept(void *context, opd_verdict *verdict, const opd_case *be
     return status;
 }
 
+static void resumed(void *context, const opd_lineage *step)
+{
+    opd_trial_oracle *oracle = context;
+    size_t count = (size_t)oracle->lineage_count + 1;
+    if (opd_grow((void **)&oracle->lineage, count, sizeof *oracle->lineage) == OPD_OK) {
+        oracle->lineage[oracle->lineage_count++] = *step;
+    }
+}
+
 static void bycatch(void *context, const opd_case *candidate, const opd_failure *observed)
 {
     opd_trial_oracle *oracle = context;
@@ -215,7 +224,7 @@ static void progress(void *context, const char *pass, uint64_t runs, uint64_t be
 
 opd_oracle opd_trial_oracle_bind(opd_trial_oracle *oracle)
 {
-    return (opd_oracle){ judge, accept, bycatch, progress, oracle };
+    return (opd_oracle){ judge, accept, resumed, bycatch, progress, oracle };
 }
 
 void opd_trial_oracle_done(opd_trial_oracle *oracle)

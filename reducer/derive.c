@@ -329,7 +329,9 @@ static void join_same_pointers(opd_case *item, const opd_case *from)
             opd_tensor *a = &item->call.operands[i].view;
             opd_tensor *b = &item->call.operands[j].view;
             const void *old = from->call.operands[i].view.data;
-            if (old == NULL || old != from->call.operands[j].view.data || a->data == b->data) {
+            bool was_one = old != NULL && old == from->call.operands[j].view.data;
+            bool is_one = was_one || opd_call_shared(&item->call, i) == j;
+            if (!is_one || a->data == NULL || b->data == NULL || a->data == b->data) {
                 continue;
             }
             uintptr_t low[2];

@@ -276,6 +276,9 @@ static opd_verdict verify(opd_search_state *state, const opd_lineage *step)
         opd_failure observed = state->observed;
         if (opd_ledger_reuse(state->ledger, &verdict, &observed, &key)) {
             state->report->cached++;
+            if (verdict == OPD_VERDICT_SAME && state->oracle->resumed != NULL) {
+                state->oracle->resumed(state->oracle->context, step);
+            }
             continue;
         }
         opd_status status =

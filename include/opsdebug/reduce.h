@@ -30,6 +30,8 @@ typedef struct opd_oracle {
     /* Called after each accepted step with the new best: writes it to disk, reads it back and judges that. */
     opd_status (*accept)(void *context, opd_verdict *verdict, const opd_case *best, const opd_failure *observed,
                          const opd_lineage *step);
+    /* A step that an earlier search with the same log has had verified: accept is not called for it again. May be NULL. */
+    void (*resumed)(void *context, const opd_lineage *step);
     /* A candidate that fails in another way, once per class. May be NULL. */
     void (*bycatch)(void *context, const opd_case *candidate, const opd_failure *observed);
     /* Progress: may be NULL. */

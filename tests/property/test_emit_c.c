@@ -27,22 +27,16 @@ typedef struct values {
 } values;
 
 /* An operand that the routine takes by another one's pointer lies where that one does, in the larger memory of the two. */
-static void join_operands(opd_case *item, const opd_routine *routine)
+static void join_operands(opd_case *item)
 {
-    opd_arg args[OPD_MAX_WORDS];
-    int count = opd_routine_args(routine, args, OPD_MAX_WORDS);
-    opd_tensor *first = &item->call.operands[0].view;
-    for (int o = 1; o < item->call.operand_count; o++) {
-        opd_operand *operand = &item->call.operands[o];
-        bool is_argument = (operand->flags & OPD_OPERAND_RETURNED) != 0;
-        for (int i = 0; i < count; i++) {
-            is_argument = is_argument || strcmp(args[i].name, operand->name) == 0;
-        }
-        if (!is_argument) {
-            bool is_larger = operand->view.storage_bytes > first->storage_bytes;
-            void *shared = is_larger ? operand->view.data : first->data;
-            operand->view.data = shared;
-            first->data = shared;
+    for (int o = 0; o < item->call.operand_count; o++) {
+        int shared = opd_call_shared(&item->call, o);
+        if (shared >= 0) {
+            opd_tensor *a = &item->call.operands[o].view;
+            opd_tensor *b = &item->call.operands[shared].view;
+            void *data = a->storage_bytes > b->storage_bytes ? a->data : b->data;
+            a->data = data;
+            b->data = data;
         }
     }
 }
@@ -67,7 +61,7 @@ static void make_case(opd_case *out, const opd_routine *routine, uint32_t flags,
     }
     assert_int_equal(opd_call_compact(&call), OPD_OK);
     assert_int_equal(opd_case_allocate(out, &call, UINT64_MAX), OPD_OK);
-    join_operands(out, routine);
+    join_operands(out);
     for (int i = 0; i < out->call.operand_count; i++) {
         const opd_fill fill = { .kind = OPD_FILL_UNIFORM, .a = 1, .b = 2, .seed = 9, .stream = (uint64_t)i };
         opd_tensor_fill(&out->call.operands[i].view, &fill);
