@@ -14,11 +14,13 @@
 #include <opsdebug/random.h>
 #include <opsdebug/tensor.h>
 
-#define ROUNDS     7
-#define ROUND_TIME 0.02 /* seconds of one pass in one round, at least one run */
-#define LARGE      ((size_t)64 << 20)
-#define SMALL      ((size_t)256 << 10)
-#define MAX_PASSES 32
+#define ROUNDS      7
+#define ROUND_TIME  0.02 /* seconds of one pass in one round, at least one run */
+#define LARGE       ((size_t)64 << 20)
+#define SMALL       ((size_t)256 << 10)
+#define TINY        ((size_t)256)
+#define BATCH_BYTES 1e6
+#define MAX_PASSES  32
 
 typedef struct pass {
     char name[64];
@@ -99,9 +101,13 @@ static double rate_of(const pass *p, void *copy)
     double start = seconds();
     double spent = 0.0;
     int runs = 0;
+    int batch = bytes < BATCH_BYTES ? (int)(BATCH_BYTES / (bytes + 1.0))
+                                    : 1; /* reading the clock takes longer than a tiny pass */
     do {
-        p->run(&p->view, copy);
-        runs++;
+        for (int i = 0; i < batch; i++) {
+            p->run(&p->view, copy);
+        }
+        runs += batch;
         spent = seconds() - start;
     } while (spent < ROUND_TIME);
     return bytes * runs / spent * 1e-9;
@@ -182,11 +188,13 @@ static void measure(void *const *blocks, void *copy, size_t bytes)
             passes[i].rate[round] = rate_of(&passes[i], copy);
         }
     }
-    (void)printf("%zu KiB of elements: median, lowest, highest GB/s of %d rounds\n", bytes >> 10, ROUNDS);
+    (void)printf("%zu bytes of elements: median, lowest, highest GB/s of %d rounds; median ns of one call\n", bytes,
+                 ROUNDS);
     for (int i = 0; i < count; i++) {
         qsort(passes[i].rate, ROUNDS, sizeof(double), compare);
-        (void)printf("  %-46s %7.2f %7.2f %7.2f\n", passes[i].name, passes[i].rate[ROUNDS / 2], passes[i].rate[0],
-                     passes[i].rate[ROUNDS - 1]);
+        (void)printf("  %-46s %7.2f %7.2f %7.2f %12.0f\n", passes[i].name, passes[i].rate[ROUNDS / 2],
+                     passes[i].rate[0], passes[i].rate[ROUNDS - 1],
+                     (double)opd_tensor_packed_bytes(&passes[i].view) / passes[i].rate[ROUNDS / 2]);
     }
 }
 
@@ -214,6 +222,7 @@ int main(void)
     memset(copy, 1, LARGE);
     measure(blocks, copy, LARGE);
     measure(blocks, copy, SMALL);
+    measure(blocks, copy, TINY);
     exit_code = sink == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 out:
     if (copy == NULL) {

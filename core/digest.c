@@ -16,13 +16,15 @@ _Static_assert(_Alignof(XXH3_state_t) <= _Alignof(opd_digester), "opd_digester i
 
 #define HEADER_WORDS (1 + OPD_MAX_RANK + 5)
 
+_Static_assert(HEADER_WORDS * sizeof(int64_t) <= OPD_DIGEST_HEADER, "a header may not fit");
+
 static XXH3_state_t *state_of(opd_digester *digester)
 {
     return (XXH3_state_t *)(void *)digester->state;
 }
 
 /* Every field is stored as the little-endian integer it is. */
-static size_t make_header(uint8_t *header, const opd_runs *runs)
+size_t opd_digest_header(uint8_t header[OPD_DIGEST_HEADER], const opd_runs *runs)
 {
     const opd_tensor *walk = &runs->walk;
     uint32_t head[2] = { (uint32_t)walk->dtype, (uint32_t)walk->rank | (uint32_t)walk->mask.kind << 16 };
@@ -47,8 +49,8 @@ static size_t make_header(uint8_t *header, const opd_runs *runs)
 
 void opd_digester_begin(opd_digester *digester, const opd_runs *runs)
 {
-    uint8_t header[HEADER_WORDS * sizeof(int64_t)];
-    size_t size = make_header(header, runs);
+    uint8_t header[OPD_DIGEST_HEADER];
+    size_t size = opd_digest_header(header, runs);
     (void)XXH3_128bits_reset(state_of(digester));
     (void)XXH3_128bits_update(state_of(digester), header, size);
 }
@@ -58,16 +60,26 @@ void opd_digester_update(opd_digester *digester, const void *bytes, size_t size)
     opd_kernels_get()->digest_update(digester->state, bytes, size);
 }
 
-opd_digest opd_digester_end(const opd_digester *digester)
+static opd_digest digest_of(XXH128_hash_t hash)
 {
     XXH128_canonical_t canonical;
     opd_digest digest;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest((const XXH3_state_t *)(const void *)digester->state));
+    XXH128_canonicalFromHash(&canonical, hash);
     memcpy(digest.bytes, canonical.digest, sizeof(digest.bytes));
     if (opd_digest_is_none(&digest)) {
         digest.bytes[15] = 1; /* all zero is kept for "not taken" */
     }
     return digest;
+}
+
+opd_digest opd_digester_end(const opd_digester *digester)
+{
+    return digest_of(XXH3_128bits_digest((const XXH3_state_t *)(const void *)digester->state));
+}
+
+opd_digest opd_digest_whole(const uint8_t *header_and_bytes, size_t size)
+{
+    return digest_of(XXH3_128bits(header_and_bytes, size));
 }
 
 opd_digest opd_packed_digest(const opd_tensor *view, const void *packed)

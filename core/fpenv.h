@@ -11,15 +11,20 @@
 
 typedef unsigned opd_fpenv;
 
+/* The compiler knows nothing of the register: without these, arithmetic on loaded values could move across its change. */
+#define OPD_FPENV_BARRIER() __asm__ volatile("" ::: "memory")
+
 static inline opd_fpenv opd_fpenv_enter(void)
 {
     opd_fpenv saved = _mm_getcsr();
     _mm_setcsr(0x1f80);
+    OPD_FPENV_BARRIER();
     return saved;
 }
 
 static inline void opd_fpenv_leave(opd_fpenv saved)
 {
+    OPD_FPENV_BARRIER();
     _mm_setcsr(saved);
 }
 #else

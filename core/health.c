@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "elementary.h"
+#include "fpenv.h"
 
 /* Components as the kernels take them. */
 typedef union chunk {
@@ -24,17 +25,22 @@ static bool is_held_as_float(const opd_dtype_info *info)
 void opd_health_begin(opd_health_state *state, opd_health *out, opd_dtype dtype, bool is_full)
 {
     const opd_dtype_info *info = opd_dtype_info_of(dtype);
-    *state = (opd_health_state){ .out = out,
-                                 .info = info,
-                                 .kernels = opd_kernels_get(),
-                                 .dtype = dtype,
-                                 .is_full = is_full,
-                                 .is_complex = info->size != info->part };
+    state->out = out;
+    state->info = info;
+    state->kernels = opd_kernels_get();
+    state->dtype = dtype;
+    state->is_full = is_full;
+    state->is_complex = info->size != info->part;
+    state->normal = 0.0;
+    state->lane = 0;
+    if (is_full) {
+        state->lanes = (opd_lanes){ 0 };
+    }
     *out = (opd_health){ .first_nan = -1, .first_inf = -1 };
     if (info->kind == OPD_CLASS_FLOAT) {
         state->normal = opd_power_of_two(2 - (1 << (info->exponent_bits - 1)));
     }
-    for (int l = 0; l < OPD_LANES; l++) {
+    for (int l = 0; l < OPD_LANES && is_full; l++) {
         state->lanes.min[l] = __builtin_inf();
         state->lanes.max[l] = -__builtin_inf();
     }
@@ -237,11 +243,11 @@ void opd_health_update(opd_health_state *state, const void *elements, size_t cou
 {
     const uint8_t *at = elements;
     size_t parts = state->is_complex ? 2 : 1;
-    bool is_float = state->info->kind == OPD_CLASS_FLOAT;
-    if (!state->is_full && !is_float) {
+    if (!state->is_full && !any_nonfinite(state, at, count * parts)) {
         state->out->count += count;
         return;
     }
+    opd_fpenv saved = opd_fpenv_enter();
     while (count > 0) {
         size_t some = count < OPD_CHUNK / parts ? count : OPD_CHUNK / parts;
         chunk room;
@@ -254,6 +260,7 @@ void opd_health_update(opd_health_state *state, const void *elements, size_t cou
         at += some * state->info->size;
         count -= some;
     }
+    opd_fpenv_leave(saved);
 }
 
 void opd_health_end(opd_health_state *state)
@@ -264,6 +271,7 @@ void opd_health_end(opd_health_state *state)
     const opd_lanes *lanes = &state->lanes;
     opd_health *out = state->out;
     double total = 0.0;
+    opd_fpenv saved = opd_fpenv_enter();
     out->min = __builtin_inf();
     out->max = -__builtin_inf();
     for (int l = 0; l < OPD_LANES; l++) {
@@ -274,4 +282,5 @@ void opd_health_end(opd_health_state *state)
     out->min += 0.0; /* -0 becomes 0: which of the two came first is no property of the data */
     out->max += 0.0;
     out->mean = lanes->finite > 0 ? total / (double)lanes->finite : 0.0;
+    opd_fpenv_leave(saved);
 }

@@ -20,7 +20,7 @@ typedef struct opd_health_state {
     unsigned lane; /* of the next component */
 } opd_health_state;
 
-/* Between begin and end the thread's floating-point environment must be the default one (fpenv.h). */
+/* is_full false: floats only. The calling thread's floating-point environment does not matter and stays as it is. */
 void opd_health_begin(opd_health_state *state, opd_health *out, opd_dtype dtype, bool is_full);
 void opd_health_update(opd_health_state *state, const void *elements, size_t count);
 void opd_health_end(opd_health_state *state);

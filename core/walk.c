@@ -76,8 +76,8 @@ static void begin_plain(opd_runs *runs, const opd_tensor *view)
             stride = -stride;
         }
         int32_t at = walk->rank++;
-        for (; at > 0;
-             at--) { /* equal strides (overlapping windows): the longer one outside, whatever the order given */
+        for (; at > 0; at--) {
+            /* Equal strides (overlapping windows): the longer one outside, whatever the order given. */
             bool is_before =
                 walk->stride[at - 1] > stride || (walk->stride[at - 1] == stride && walk->shape[at - 1] >= extent);
             if (is_before) {
@@ -93,30 +93,49 @@ static void begin_plain(opd_runs *runs, const opd_tensor *view)
     runs->offset = runs->base;
 }
 
-static bool next_plain(opd_runs *runs, opd_run *run)
+/* Moves on by one in dimension d, or past its end in those outside it. */
+static void advance(opd_runs *runs, int32_t d)
 {
     const opd_tensor *walk = &runs->walk;
     int64_t size = size_of(runs);
-    int32_t inner = walk->rank - 1;
-    run->offset = runs->offset;
-    if (inner < 0) {
-        run->count = 1;
-        run->step = size;
-        runs->is_done = true;
-        return true;
-    }
-    run->count = walk->shape[inner];
-    run->step = walk->stride[inner] * size;
-    for (int32_t d = inner - 1; d >= 0; d--) {
-        runs->offset += walk->stride[d] * size;
-        if (++runs->index[d] < walk->shape[d]) {
-            return true;
+    for (; d >= 0; d--) {
+        if (runs->index[d] + 1 < walk->shape[d]) {
+            runs->index[d]++;
+            runs->offset += walk->stride[d] * size;
+            return;
         }
-        runs->offset -= walk->stride[d] * size * walk->shape[d];
+        runs->offset -= runs->index[d] * walk->stride[d] * size;
         runs->index[d] = 0;
     }
     runs->is_done = true;
+}
+
+static bool next_plain(opd_runs *runs, opd_run *run)
+{
+    const opd_tensor *walk = &runs->walk;
+    int32_t inner = walk->rank - 1;
+    run->offset = runs->offset;
+    run->count = inner < 0 ? 1 : walk->shape[inner];
+    run->step = inner < 0 ? size_of(runs) : walk->stride[inner] * size_of(runs);
+    advance(runs, inner - 1);
     return true;
+}
+
+int64_t opd_walk_take_rows(opd_runs *runs, int64_t most, int64_t *row_step)
+{
+    const opd_tensor *walk = &runs->walk;
+    int32_t d = walk->rank - 2;
+    if (walk->mask.kind != OPD_FORM_PLAIN || d < 0 || runs->is_done || runs->index[d] == 0) {
+        return 0; /* the next run, if any, does not lie one row further */
+    }
+    int64_t rows = min_of(most, walk->shape[d] - runs->index[d]);
+    *row_step = walk->stride[d] * size_of(runs);
+    if (rows > 0) {
+        runs->index[d] += rows - 1;
+        runs->offset += (rows - 1) * *row_step;
+        advance(runs, d);
+    }
+    return max_of(0, rows);
 }
 
 /* ------------------------------------------------------------------------------------------- triangles and bands */
@@ -344,7 +363,21 @@ static bool next_packed(opd_runs *runs, opd_run *run)
 
 static void begin_walk(opd_runs *runs, const opd_tensor *view)
 {
-    *runs = (opd_runs){ .walk = { .data = view->data, .dtype = view->dtype }, .hole_outer = -1, .hole_inner = -1 };
+    /* Field by field: clearing the whole takes longer than walking a small view. Shape and stride are set up to rank. */
+    opd_tensor *walk = &runs->walk;
+    walk->data = view->data;
+    walk->dtype = view->dtype;
+    walk->rank = 0;
+    walk->mask = (opd_mask){ 0 };
+    walk->storage = NULL;
+    walk->storage_bytes = 0;
+    memset(runs->index, 0, sizeof(runs->index));
+    runs->base = runs->offset = 0;
+    runs->low = runs->high = 0;
+    runs->slope = runs->lower = runs->upper = 0;
+    runs->hole_outer = runs->hole_inner = -1;
+    runs->outer_end = 0;
+    runs->is_done = false;
 }
 
 static bool is_packed_view(const opd_tensor *view)
