@@ -13,6 +13,8 @@
 
 #include <opsdebug/memory.h>
 
+#define HELP_FORMAT "ARGP_HELP_FMT"
+
 enum { KEY_JSON = 0x1000 };
 
 static const struct argp_option shared_options[] = {
@@ -82,9 +84,14 @@ void opd_command_parse(const opd_command *self, opd_shared *shared, int argc, ch
     };
     argv[0] = title;
     argp_err_exit_status = OPD_EXIT_USAGE;
+    /* Only for the parser: what `record` starts must see the environment as it was. */
+    bool is_ours = getenv(HELP_FORMAT) == NULL && setenv(HELP_FORMAT, "rmargin=100,no-dup-args-note", 0) == 0;
     if (argp_parse(&argp, argc, argv, self->parse_flags, NULL, &bound) != 0) {
         fprintf(stderr, "ops-debug: %s: cannot parse its options; see ops-debug %s --help\n", self->name, self->name);
         exit(OPD_EXIT_USAGE);
+    }
+    if (is_ours) {
+        unsetenv(HELP_FORMAT);
     }
     opd_buffer_done(&doc);
 }

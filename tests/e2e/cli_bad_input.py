@@ -131,6 +131,7 @@ def operators_and_selectors(check):
     check.run(["reduce", "nan.opsb", "-o", "no/such/folder/out.opsb"], 3, ["no/such/folder"])
     check.run(["reduce", "nan.opsb", "-o", "nan.opsb"], 3, ["nan.opsb"])
     check.run(["export", "nan.opsb", "-o", "no/such/folder/out.csv"], 3, ["no/such/folder"])
+    (check.folder / "run").mkdir()
     check.run(["record", "-o", "run", "--", "./no-such-program"], 127, ["no-such-program"])
     (check.folder / "data").write_text("no program")
     check.run(["record", "-o", "run", "--", "./data"], 126, ["data"])
