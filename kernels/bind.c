@@ -143,14 +143,8 @@ static uint32_t operand_flags(uint32_t before, const opd_plan_operand *operand, 
     return flags;
 }
 
-opd_status opd_call_bind(opd_call *call)
+opd_status opd_plan_bind(opd_call *call, const opd_plan *plan, const int64_t *slots)
 {
-    const opd_plan *plan = opd_plan_of_call(call);
-    if (plan == NULL) {
-        return OPD_E_INVALID;
-    }
-    int64_t slots[OPD_PLAN_SLOTS];
-    opd_plan_slots(slots, plan, call);
     opd_status status = OPD_OK;
     for (int i = 0; i < plan->operand_count; i++) {
         const opd_plan_operand *operand = &plan->operands[i];
@@ -165,9 +159,19 @@ opd_status opd_call_bind(opd_call *call)
         }
     }
     char text[160];
-    const opd_operand *overflow;
-    if (!opd_call_check(call, text, sizeof text, &overflow)) {
+    if (!opd_plan_check(call, plan, slots, text, sizeof text)) {
         return opd_fail(OPD_E_INVALID, "%s", text);
     }
     return status;
+}
+
+opd_status opd_call_bind(opd_call *call)
+{
+    const opd_plan *plan = opd_plan_of_call(call);
+    if (plan == NULL) {
+        return OPD_E_INVALID;
+    }
+    int64_t slots[OPD_PLAN_SLOTS];
+    opd_plan_slots(slots, plan, call);
+    return opd_plan_bind(call, plan, slots);
 }

@@ -3,7 +3,6 @@
  * A call as a value: filled from its contract, read and changed by name. Changing a symbol keeps the call legal: leading
  * dimensions and increments that it would break get their smallest legal value.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include <opsdebug/memory.h>
@@ -57,13 +56,19 @@ static void fill_value(opd_value *value, const opd_plan_value *expected, opd_dty
     }
 }
 
+static void copy_text(char out[OPD_NAME], const char *text)
+{
+    size_t size = strnlen(text, OPD_NAME - 1);
+    memcpy(out, text, size);
+}
+
 void opd_plan_fill(opd_call *call, const opd_plan *plan, const opd_op *op, const char *name, opd_dtype dtype)
 {
     memset(call, 0, sizeof *call);
     call->op = op;
     call->dtype = dtype;
-    snprintf(call->domain, sizeof call->domain, "%s", op->domain);
-    snprintf(call->name, sizeof call->name, "%s", name);
+    copy_text(call->domain, op->domain);
+    copy_text(call->name, name);
     call->symbol_count = plan->symbol_count;
     call->attr_count = plan->slot_count - plan->symbol_count;
     call->operand_count = plan->operand_count;

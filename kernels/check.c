@@ -87,8 +87,11 @@ static bool is_legal(const struct checked *checked, int slot, char *text, size_t
         }
         return true;
     case OPD_USE_DIM:
+        if (given >= 0 || call->op->level == 1) {
+            return true;
+        }
         snprintf(text, size, "%.*s = %lld is negative", value->name.size, value->name.at, (long long)given);
-        return given >= 0 || call->op->level == 1;
+        return false;
     case OPD_USE_LD:
         if (opd_plan_smallest_ld(&smallest, &operand, checked->plan, slot, checked->is_row_major, checked->slots) &&
             given >= smallest) {
@@ -97,8 +100,11 @@ static bool is_legal(const struct checked *checked, int slot, char *text, size_t
         explain_ld(text, size, checked, slot, operand, smallest);
         return false;
     case OPD_USE_INC:
+        if (given != 0 || call->op->level == 1) {
+            return true;
+        }
         snprintf(text, size, "%.*s = 0", value->name.size, value->name.at);
-        return given != 0 || call->op->level == 1;
+        return false;
     default:
         return true;
     }
@@ -148,23 +154,12 @@ static const opd_operand *find_overflow(const opd_call *call, const opd_plan *pl
     return NULL;
 }
 
-bool opd_call_check(opd_call *call, char *text, size_t size, const opd_operand **overflow)
+bool opd_plan_check(opd_call *call, const opd_plan *plan, const int64_t *slots, char *text, size_t size)
 {
-    *overflow = NULL;
-    if (size > 0) {
-        text[0] = '\0';
-    }
+    struct checked checked = { call, plan, slots, (call->flags & OPD_CALL_ROW_MAJOR) != 0 };
     call->bad_arg = 0;
     call->flags &= ~(uint32_t)(OPD_CALL_BAD_ARGS | OPD_CALL_ABI_SUSPECT);
-    const opd_plan *plan = opd_plan_of_call(call);
-    if (plan == NULL) {
-        snprintf(text, size, "%s", opd_error_text());
-        return false;
-    }
-    int64_t slots[OPD_PLAN_SLOTS];
-    opd_plan_slots(slots, plan, call);
-    struct checked checked = { call, plan, slots, (call->flags & OPD_CALL_ROW_MAJOR) != 0 };
-    *overflow = find_overflow(call, plan, slots);
+    text[0] = '\0';
     if (has_abi_suspect(call, plan, slots)) {
         call->flags |= OPD_CALL_ABI_SUSPECT;
     }
@@ -178,12 +173,25 @@ bool opd_call_check(opd_call *call, char *text, size_t size, const opd_operand *
             call->bad_arg = opd_plan_position(call, i);
         }
     }
-    if (call->bad_arg != 0) {
-        call->flags |= OPD_CALL_BAD_ARGS;
+    call->flags |= call->bad_arg != 0 ? OPD_CALL_BAD_ARGS : 0;
+    return call->bad_arg == 0;
+}
+
+bool opd_call_check(opd_call *call, char *text, size_t size, const opd_operand **overflow)
+{
+    char unwanted[1];
+    if (size == 0) {
+        text = unwanted;
+        size = sizeof unwanted;
+    }
+    *overflow = NULL;
+    const opd_plan *plan = opd_plan_of_call(call);
+    if (plan == NULL) {
+        snprintf(text, size, "%s", opd_error_text());
         return false;
     }
-    if (size > 0) {
-        text[0] = '\0';
-    }
-    return true;
+    int64_t slots[OPD_PLAN_SLOTS];
+    opd_plan_slots(slots, plan, call);
+    *overflow = find_overflow(call, plan, slots);
+    return opd_plan_check(call, plan, slots, text, size);
 }

@@ -204,7 +204,7 @@ opd_status opd_dense_transform(opd_dense *matrix, int letter)
     if (!is_transposed) {
         return OPD_OK;
     }
-    opd_dense turned;
+    opd_dense turned = { .rows = 0 };
     opd_status status = opd_dense_new(&turned, matrix->cols, matrix->rows, matrix->im != NULL);
     if (status != OPD_OK) {
         return status;

@@ -421,6 +421,10 @@ static struct number logical(uint8_t code, struct number a, struct number b)
 
 bool opd_expression_run(int64_t *out, const opd_instruction *code, int count, const int64_t *slots)
 {
+    if (count == 1) { /* most dimensions are one symbol */
+        *out = code->code == CODE_SLOT ? slots[code->value] : code->value;
+        return true;
+    }
     struct number stack[STACK_VALUES] = { { 0, false } };
     int top = 0;
     for (int i = 0; i < count; i++) {

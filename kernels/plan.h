@@ -89,6 +89,10 @@ opd_value *opd_plan_value_of(const opd_plan *plan, opd_call *call, int slot);
 const opd_value *opd_plan_value_at(const opd_plan *plan, const opd_call *call, int slot);
 /* A call of op with default values and no data; not bound. */
 void opd_plan_fill(opd_call *call, const opd_plan *plan, const opd_op *op, const char *name, opd_dtype dtype);
+/* Binds the operands of a call that fits the plan, and checks its arguments. */
+opd_status opd_plan_bind(opd_call *call, const opd_plan *plan, const int64_t *slots);
+/* The checks of opd_call_check() that concern arguments; size is not 0. */
+bool opd_plan_check(opd_call *call, const opd_plan *plan, const int64_t *slots, char *text, size_t size);
 /* The values as expressions see them. */
 void opd_plan_slots(int64_t *slots, const opd_plan *plan, const opd_call *call);
 /* Value of a formula; false when it overflows. */

@@ -5,6 +5,8 @@
  */
 #include <math.h>
 
+#include <opsdebug/memory.h>
+
 #include "dense.h"
 
 long double opd_number_size(opd_number value)
@@ -58,55 +60,101 @@ void opd_dense_scale(opd_dense *matrix, opd_factor factor, opd_precision precisi
     }
 }
 
-/* Row i of left times row j of right, over [from, to). */
-struct product {
-    const opd_dense *left, *right;
-    int64_t i, j;
-    int64_t from, to;
+/*
+ * Rows of f64: operands hold values of at most that precision, and rows of doubles pass through the caches at half the
+ * cost of long double. im is NULL for real.
+ */
+struct rows {
+    double *re, *im;
+    int64_t length;
 };
 
-static inline __attribute__((always_inline)) opd_number inner(long double *gauge, const struct product *p,
-                                                              opd_precision precision)
+static void rows_done(struct rows *rows)
 {
-    int64_t row_a = p->i * p->left->cols;
-    int64_t row_b = p->j * p->right->cols;
-    const long double *a = p->left->re + row_a;
-    const long double *b = p->right->re + row_b;
-    const long double *size_a = p->left->gauge + row_a;
-    const long double *size_b = p->right->gauge + row_b;
-    opd_number sum = { 0, 0 };
-    long double size = 0;
-    if (p->left->im == NULL || p->right->im == NULL) {
-        for (int64_t k = p->from; k < p->to; k++) {
-            sum.re = opd_narrow(sum.re + opd_narrow(a[k] * b[k], precision), precision);
-            size += size_a[k] * size_b[k];
-        }
-    } else {
-        const long double *im_a = p->left->im + row_a;
-        const long double *im_b = p->right->im + row_b;
-        for (int64_t k = p->from; k < p->to; k++) {
-            long double re = opd_narrow(a[k] * b[k], precision) - opd_narrow(im_a[k] * im_b[k], precision);
-            long double im = opd_narrow(a[k] * im_b[k], precision) + opd_narrow(im_a[k] * b[k], precision);
-            sum.re = opd_narrow(sum.re + opd_narrow(re, precision), precision);
-            sum.im = opd_narrow(sum.im + opd_narrow(im, precision), precision);
-            size += size_a[k] * size_b[k];
-        }
-    }
-    *gauge = size;
-    return sum;
+    opd_free(rows->re);
+    opd_free(rows->im);
 }
 
-/* The precision becomes a constant of each loop. */
-static opd_number inner_in(long double *gauge, const struct product *product, opd_precision precision)
+/* The rows of a matrix, or its columns as rows. */
+static opd_status rows_of(struct rows *out, const opd_dense *matrix, bool by_columns)
+{
+    size_t count = (size_t)(matrix->rows * matrix->cols);
+    void *re = NULL;
+    void *im = NULL;
+    opd_status status = opd_alloc_array(&re, count, sizeof(double));
+    if (status == OPD_OK && matrix->im != NULL) {
+        status = opd_alloc_array(&im, count, sizeof(double));
+    }
+    *out = (struct rows){ re, im, by_columns ? matrix->rows : matrix->cols };
+    for (int64_t i = 0; status == OPD_OK && i < matrix->rows; i++) {
+        for (int64_t j = 0; j < matrix->cols; j++) {
+            int64_t at = by_columns ? j * matrix->rows + i : i * matrix->cols + j;
+            opd_number value = opd_dense_at(matrix, i, j);
+            out->re[at] = (double)value.re;
+            if (out->im != NULL) {
+                out->im[at] = (double)value.im;
+            }
+        }
+    }
+    return status;
+}
+
+/* Terms [from, to) of row i of left times row j of right. */
+struct product {
+    const double *a_re, *a_im, *b_re, *b_im;
+    int64_t count;
+};
+
+/* An inner product whose every operation is rounded to `real`. */
+#define DEFINE_INNER(name, real)                                                             \
+    static opd_number name(const struct product *p)                                          \
+    {                                                                                        \
+        real re = 0;                                                                         \
+        real im = 0;                                                                         \
+        if (p->a_im == NULL) {                                                               \
+            for (int64_t k = 0; k < p->count; k++) {                                         \
+                re += (real)p->a_re[k] * (real)p->b_re[k];                                   \
+            }                                                                                \
+            return (opd_number){ re, 0 };                                                    \
+        }                                                                                    \
+        for (int64_t k = 0; k < p->count; k++) {                                             \
+            re += (real)p->a_re[k] * (real)p->b_re[k] - (real)p->a_im[k] * (real)p->b_im[k]; \
+            im += (real)p->a_re[k] * (real)p->b_im[k] + (real)p->a_im[k] * (real)p->b_re[k]; \
+        }                                                                                    \
+        return (opd_number){ re, im };                                                       \
+    }
+DEFINE_INNER(inner_wide, long double)
+DEFINE_INNER(inner_f64, double)
+DEFINE_INNER(inner_f32, float)
+
+static opd_number inner(const struct product *product, opd_precision precision)
 {
     switch (precision) {
     case OPD_PRECISION_F32:
-        return inner(gauge, product, OPD_PRECISION_F32);
+        return inner_f32(product);
     case OPD_PRECISION_F64:
-        return inner(gauge, product, OPD_PRECISION_F64);
+        return inner_f64(product);
     default:
-        return inner(gauge, product, OPD_PRECISION_WIDE);
+        return inner_wide(product);
     }
+}
+
+/* The sum of the sizes of the terms; long double, because the product of two large values is still a finite bound. */
+static long double inner_gauge(const struct product *p)
+{
+    long double size = 0;
+    if (p->a_im == NULL) {
+        for (int64_t k = 0; k < p->count; k++) {
+            size += fabsl((long double)p->a_re[k] * (long double)p->b_re[k]);
+        }
+        return size;
+    }
+    for (int64_t k = 0; k < p->count; k++) {
+        long double size_a = fabsl((long double)p->a_re[k]) + fabsl((long double)p->a_im[k]);
+        long double size_b = fabsl((long double)p->b_re[k]) + fabsl((long double)p->b_im[k]);
+        size += size_a * size_b;
+    }
+    return size;
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -119,6 +167,19 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static struct product terms_of(const struct rows *left, int64_t i, const struct rows *right, int64_t j, int64_t from,
+                               int64_t to)
+{
+    int64_t a = i * left->length + from;
+    int64_t b = j * right->length + from;
+    bool is_complex = left->im != NULL && right->im != NULL;
+    return (struct product){ .a_re = left->re + a,
+                             .a_im = is_complex ? left->im + a : NULL,
+                             .b_re = right->re + b,
+                             .b_im = is_complex ? right->im + b : NULL,
+                             .count = to > from ? to - from : 0 };
+}
+
 opd_status opd_dense_multiply_add(opd_dense *out, opd_factor factor, const opd_dense *left, const opd_dense *right,
                                   opd_precision precision)
 {
@@ -126,34 +187,29 @@ opd_status opd_dense_multiply_add(opd_dense *out, opd_factor factor, const opd_d
     if (size == 0) {
         return OPD_OK;
     }
-    opd_dense columns = { .rows = 0 };
-    opd_status status = opd_dense_new(&columns, right->cols, right->rows, right->im != NULL);
-    if (status != OPD_OK) {
-        return status;
+    struct rows rows = { .re = NULL };
+    struct rows columns = { .re = NULL };
+    opd_status status = rows_of(&rows, left, false);
+    if (status == OPD_OK) {
+        status = rows_of(&columns, right, true);
     }
-    for (int64_t k = 0; k < right->rows; k++) {
-        for (int64_t j = 0; j < right->cols; j++) {
-            opd_dense_put(&columns, j, k, opd_dense_at(right, k, j), right->gauge[k * right->cols + j]);
-        }
-    }
-    for (int64_t i = 0; i < out->rows; i++) {
+    for (int64_t i = 0; status == OPD_OK && i < out->rows; i++) {
         for (int64_t j = 0; j < out->cols; j++) {
             if (!opd_dense_has(out, i, j)) {
                 continue;
             }
-            struct product product = { .left = left, .right = &columns, .i = i, .j = j };
-            product.from = larger(0, larger(i - left->below, j - right->above));
-            product.to = smaller(left->cols, smaller(i + left->above, j + right->below) + 1);
-            long double gauge;
-            opd_number sum = inner_in(&gauge, &product, precision);
-            opd_number term = opd_factor_mul(factor, sum, precision);
+            int64_t from = larger(0, larger(i - left->below, j - right->above));
+            int64_t to = smaller(left->cols, smaller(i + left->above, j + right->below) + 1);
+            struct product product = terms_of(&rows, i, &columns, j, from, to);
+            opd_number term = opd_factor_mul(factor, inner(&product, precision), precision);
+            long double gauge = precision == OPD_PRECISION_WIDE ? size * inner_gauge(&product) : 0;
             int64_t at = i * out->cols + j;
-            opd_dense_put(out, i, j, opd_number_add(opd_dense_at(out, i, j), term, precision),
-                          out->gauge[at] + size * gauge);
+            opd_dense_put(out, i, j, opd_number_add(opd_dense_at(out, i, j), term, precision), out->gauge[at] + gauge);
         }
     }
-    opd_dense_free(&columns);
-    return OPD_OK;
+    rows_done(&rows);
+    rows_done(&columns);
+    return status;
 }
 
 /* Row i of the solution from the rows that are done. */

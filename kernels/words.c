@@ -88,9 +88,9 @@ opd_status opd_call_from_words(opd_call *out, const opd_routine *routine, uint32
     }
     const void *pointers[OPD_MAX_OPERANDS] = { NULL };
     take_values(out, plan, words, pointers);
-    (void)opd_call_bind(out); /* what is wrong is in the call's and the operands' flags */
     int64_t slots[OPD_PLAN_SLOTS];
     opd_plan_slots(slots, plan, out);
+    (void)opd_plan_bind(out, plan, slots); /* what is wrong is in the call's and the operands' flags */
     for (int i = 0; i < plan->operand_count; i++) {
         const opd_plan_operand *operand = &plan->operands[i];
         opd_operand *bound = &out->operands[i];
