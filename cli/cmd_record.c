@@ -131,8 +131,8 @@ static void print_summary(const opd_record_report *report)
     size_t shown =
         report->bundles < OPD_COUNT(report->bundle_paths) ? report->bundles : OPD_COUNT(report->bundle_paths);
     for (size_t i = 0; i < shown; i++) {
-        fprintf(stderr, "ops-debug: %sfailure%s %s\n", opd_paint_on(stderr, OPD_PAINT_RED),
-                opd_paint_on(stderr, OPD_PAINT_OFF), report->bundle_paths[i]);
+        fprintf(stderr, "ops-debug: %sbundle%s %s\n", opd_paint_on(stderr, OPD_PAINT_RED),
+                opd_paint_on(stderr, OPD_PAINT_OFF), shorten(report->bundle_paths[i]));
     }
     if (report->suppressed > 0) {
         fprintf(stderr, "ops-debug: %u more failures were counted but not written\n", report->suppressed);
