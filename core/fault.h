@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /* < 0: never. One relaxed load when off; exactly one caller sees the fault, whatever the number of threads. */
-static inline bool opd_fault_hits(long *countdown)
+static inline bool opd_fault_hits(long *countdown) /* NOLINT(readability-non-const-parameter): counted down */
 {
     if (__builtin_expect(__atomic_load_n(countdown, __ATOMIC_RELAXED) < 0, 1)) {
         return false;

@@ -16,7 +16,7 @@
 #include "fault.h"
 
 /* Up to here a file is read into memory: as fast as a mapping, and a later truncation cannot raise SIGBUS. */
-#define READ_WHOLE_BYTES (64 * 1024)
+#define READ_WHOLE_BYTES ((size_t)64 * 1024)
 #define TEMPORARY_TRIES  100
 
 static long write_countdown = -1;
@@ -234,7 +234,7 @@ opd_status opd_write_file(const char *path, const void *bytes, size_t size)
     char *name = block;
     opd_sink *sink = NULL;
     status = open_temporary(&sink, name, room, path);
-    if (status != OPD_OK) {
+    if (sink == NULL) {
         opd_free(name);
         return status;
     }

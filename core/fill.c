@@ -18,7 +18,7 @@
 #define UNIT_52 (1.0 / 4503599627370496.0) /* 2^-52 */
 
 static const char *const kinds[] = {
-#define OPD_X(id, text) [OPD_FILL_##id] = text,
+#define OPD_X(id, text) [OPD_FILL_##id] = (text),
     OPD_FILL_LIST(OPD_X)
 #undef OPD_X
 };

@@ -107,7 +107,7 @@ opd_status opd_strdup(char **out, const char *text)
     size_t size = strlen(text) + 1;
     void *copy = NULL;
     opd_status status = opd_alloc(&copy, size);
-    if (status != OPD_OK) {
+    if (copy == NULL) {
         return status;
     }
     memcpy(copy, text, size);

@@ -12,7 +12,7 @@
 #include "walk.h"
 
 #define BLOCK_BYTES   (32 * 1024) /* of a direct piece */
-#define STAGING_BYTES (16 * 1024) /* on the stack */
+#define STAGING_BYTES (4 * 1024)  /* on the stack, which may be one of 16 KiB (recorded programs) */
 #define DIRECT_BYTES  (2 * 1024)  /* a dense run of this many bytes is worth no copy */
 #define SMALL_BYTES   1024        /* up to here one call hashes all, without the streaming state */
 

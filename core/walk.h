@@ -29,7 +29,7 @@ typedef struct opd_rows {
 } opd_rows;
 
 /* Copies between such rows and dense memory. */
-void opd_gather(uint8_t *dst, const uint8_t *src, const opd_rows *rows);
-void opd_scatter(uint8_t *dst, const uint8_t *src, const opd_rows *rows);
+void opd_gather(uint8_t *dst, const uint8_t *src, const opd_rows *taken);
+void opd_scatter(uint8_t *dst, const uint8_t *src, const opd_rows *taken);
 
 #endif

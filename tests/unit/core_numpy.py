@@ -7,6 +7,7 @@ core_numpy.py health DATA < LINES    a line "DTYPE OFFSET COUNT" per blob of DAT
 core_numpy.py narrow < LINES         a line per double (hex float); prints f16, bf16 and f32 patterns in hex
 core_numpy.py widen                  prints the double of every f16 pattern, then of every bf16 pattern, as bits
 """
+import math
 import sys
 from fractions import Fraction
 
@@ -64,9 +65,7 @@ def nearest_even(x, exponent_bits, fraction_bits):
         return sign | top << fraction_bits
     size = abs(Fraction(x))
     bias = top >> 1
-    exponent = 1 - bias
-    while size >= Fraction(2) ** (exponent + 1):
-        exponent += 1
+    exponent = max(1 - bias, math.frexp(x)[1] - 1)
     steps = size / Fraction(2) ** (exponent - fraction_bits)
     whole = round(steps)  # Fraction rounds half to even
     pattern = whole if exponent == 1 - bias else whole + ((exponent + bias - 1) << fraction_bits)
