@@ -16,15 +16,14 @@ void opd_notes_clear(opd_notes *notes)
 static const char *keep_text(opd_notes *notes, const char *first, const char *second)
 {
     size_t first_size = strlen(first);
-    size_t second_size = strlen(second) + 1;
+    size_t second_size = strlen(second);
 
-    if (first_size + second_size > sizeof(notes->text) - notes->used) {
+    if (first_size + second_size + 1 > sizeof(notes->text) - notes->used) {
         return NULL;
     }
     char *text = notes->text + notes->used;
-    memcpy(text, first, first_size);
-    memcpy(text + first_size, second, second_size);
-    notes->used += first_size + second_size;
+    (void)stpcpy(stpcpy(text, first), second);
+    notes->used += first_size + second_size + 1;
     return text;
 }
 

@@ -260,7 +260,9 @@ opd_status opd_scene_read(opd_scene *out, const opd_bundle *bundle)
         goto out;
     }
     end_unfinished(&scene);
-    qsort(scene.calls, scene.call_count, sizeof(*scene.calls), compare_calls);
+    if (scene.call_count > 0) {
+        qsort(scene.calls, scene.call_count, sizeof(*scene.calls), compare_calls);
+    }
     status = read_threads(&scene);
     if (status != OPD_OK) {
         goto out;

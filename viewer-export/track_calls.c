@@ -108,10 +108,8 @@ static void note_content(opd_notes *notes, const char *operand, const char *side
                          const opd_health *health)
 {
     char prefix[OPD_NAME + 8];
-    size_t size = strlen(operand);
 
-    memcpy(prefix, operand, size);
-    memcpy(prefix + size, side, strlen(side) + 1);
+    (void)stpcpy(stpcpy(prefix, operand), side);
     opd_notes_digest(notes, prefix, "digest", digest);
     if (health != NULL) {
         note_health(notes, prefix, health);

@@ -55,7 +55,7 @@ static opd_status sequence_of(opd_sequence **out, perfetto_state *state, const o
     }
     if (wanted != state->capacity) {
         void *memory = state->sequences;
-        opd_status status = opd_grow(&memory, wanted, sizeof(*state->sequences));
+        opd_status status = opd_grow(&memory, wanted, sizeof(opd_sequence *));
         if (status != OPD_OK) {
             return status;
         }
