@@ -98,9 +98,9 @@ static void load_at(const opd_emit_array *array, size_t element, double part[2])
     opd_element_load(array->dtype, base + element * opd_dtype_size(array->dtype), &part[0], &part[1]);
 }
 
-static bool same_bits(const double a[2], const double b[2])
+static bool same_number(double a, double b)
 {
-    return memcmp(a, b, 2 * sizeof(*a)) == 0;
+    return isnan(a) || isnan(b) ? isnan(a) && isnan(b) : a == b && signbit(a) == signbit(b);
 }
 
 /* One value everywhere and no gap? */
@@ -110,7 +110,7 @@ static bool is_uniform(const opd_emit_array *array, const uint8_t *exists, size_
     load_at(array, 0, first);
     for (size_t i = 0; i < count; i++) {
         load_at(array, i, now);
-        if (!exists[i] || !same_bits(first, now)) {
+        if (!exists[i] || !same_number(first[0], now[0]) || !same_number(first[1], now[1])) {
             return false;
         }
     }
@@ -351,7 +351,7 @@ static void print_table(opd_emitter *emit, int operand)
         for (int p = 0; p < parts; p++) {
             char text[128];
             char value[48];
-            int used = snprintf(text, sizeof(text), want != NULL ? "{ %lld" : "%lld", (long long)(at / size + p));
+            int used = snprintf(text, sizeof(text), want != NULL ? "{ %lld" : "%lld", (long long)at / size + p);
             if (want != NULL && used > 0) {
                 double rounded = round_to(view->dtype, want[flat * parts + p]);
                 opd_emit_number(value, sizeof(value), OPD_F64, rounded);

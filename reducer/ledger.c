@@ -126,11 +126,12 @@ static int print_line(char *line, const entry *run)
 static bool parse_hex(uint8_t *bytes, size_t count, const char *text)
 {
     for (size_t i = 0; i < count; i++) {
-        unsigned value = 0;
-        if (sscanf(text + 2 * i, "%2x", &value) != 1) {
+        const char pair[3] = { text[2 * i], text[2 * i + 1], '\0' };
+        char *end = NULL;
+        bytes[i] = (uint8_t)strtoul(pair, &end, 16);
+        if (end != pair + 2) {
             return false;
         }
-        bytes[i] = (uint8_t)value;
     }
     return true;
 }
@@ -148,16 +149,18 @@ static bool next_number(char **cursor, int64_t *out)
 /* Reads one line; false for anything that is not a whole, sensible run. */
 static bool parse_line(entry *run, char *line)
 {
-    char purpose = 0;
-    char id[OPD_DIGEST_TEXT];
-    int used = 0;
     int64_t number[6];
+    char *cursor = NULL;
     memset(run, 0, sizeof(*run));
-    if (sscanf(line, "%c %32s %16" SCNx64 "%n", &purpose, id, &run->key.placement, &used) != 3 || strlen(id) != 32 ||
-        !parse_hex(run->key.id.bytes, sizeof(run->key.id.bytes), id)) {
+    /* "J <32 digits> <16 digits> ..." */
+    if (strlen(line) < 52 || line[1] != ' ' || line[34] != ' ' ||
+        !parse_hex(run->key.id.bytes, sizeof(run->key.id.bytes), line + 2)) {
         return false;
     }
-    char *cursor = line + used;
+    run->key.placement = strtoull(line + 35, &cursor, 16);
+    if (cursor != line + 51) {
+        return false;
+    }
     for (int i = 0; i < 6; i++) {
         if (!next_number(&cursor, &number[i])) {
             return false;
@@ -167,7 +170,7 @@ static bool parse_line(entry *run, char *line)
     if (number[0] < 0 || number[0] > OPD_VERDICT_UNRESOLVED || number[5] < -1 || number[5] > OPD_MAX_RANK) {
         return false;
     }
-    run->key.purpose = (opd_purpose)purpose;
+    run->key.purpose = (opd_purpose)line[0];
     run->verdict = (opd_verdict)number[0];
     f->outcome = (opd_outcome)number[1];
     f->signal = (int32_t)number[2];

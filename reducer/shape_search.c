@@ -188,8 +188,7 @@ static bool cubes(opd_search *s)
     return false;
 }
 
-/* Sizes [first, last) that are not at their least go there, together if possible, else half by half. */
-static void to_least(opd_search *s, int first, int last)
+static void group_to_least(opd_search *s, int first, int last)
 {
     int64_t candidate[OPD_SEARCH_MAX];
     bool is_smaller = false;
@@ -198,10 +197,22 @@ static void to_least(opd_search *s, int first, int last)
         is_smaller = is_smaller || candidate[dim] > s->least[dim];
         candidate[dim] = s->least[dim];
     }
-    if (is_smaller && !take(s, candidate) && last - first > 1) {
-        int middle = (first + last) / 2;
-        to_least(s, first, middle);
-        to_least(s, middle, last);
+    if (is_smaller) {
+        take(s, candidate);
+    }
+}
+
+/* Sizes to their least: all together, then half by half down to each alone; a group that is there already costs nothing. */
+static void to_least(opd_search *s)
+{
+    int width = 1;
+    while (width < s->count) {
+        width *= 2;
+    }
+    for (; width >= 1; width /= 2) {
+        for (int first = 0; first < s->count; first += width) {
+            group_to_least(s, first, first + width < s->count ? first + width : s->count);
+        }
     }
 }
 
@@ -237,7 +248,7 @@ bool opd_search_run(opd_search *s)
     cubes(s);
     bool shrank = settle(s, before);
     copy(before, s->value);
-    to_least(s, 0, s->count);
+    to_least(s);
     shrank = settle(s, before) || shrank;
     for (int dim = 0; dim < s->count; dim++) {
         shrank = opd_search_one(s, dim) || shrank;

@@ -301,7 +301,7 @@ bool opd_pass_attributes(opd_search_state *state)
         }
         if (value->kind == OPD_VALUE_CHOICE) {
             char letter[2] = { spec[0], '\0' };
-            changed = simplify_integer(state, i, spec[0], letter) || changed;
+            changed = simplify_integer(state, i, (unsigned char)spec[0], letter) || changed;
         } else if (value->kind == OPD_VALUE_REAL || value->kind == OPD_VALUE_COMPLEX) {
             changed = simplify_scalar(state, i) || changed;
         } else if (value->kind == OPD_VALUE_INT && !is_size_attribute(&state->best.call, value)) {

@@ -179,7 +179,7 @@ static bool zero_by_halving(opd_search_state *state, int operand)
 
 static bool same_number(double a, double b)
 {
-    return memcmp(&a, &b, sizeof(a)) == 0 || (isnan(a) && isnan(b)); /* payloads do not survive a float load anyway */
+    return isnan(a) || isnan(b) ? isnan(a) && isnan(b) : a == b && signbit(a) == signbit(b);
 }
 
 /* Simpler is smaller. */

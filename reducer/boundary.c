@@ -128,7 +128,7 @@ static void ask_above(opd_search_state *state, size_facts *facts, const opd_size
     for (int i = 0; i < facts->count; i++) {
         is_alone = is_alone && !(facts->asked[i] > facts->size && fails_at(facts, i));
     }
-    for (int64_t step = 2 * REACH; is_alone && step <= 128; step *= 2) {
+    for (int64_t step = 2 * (int64_t)REACH; is_alone && step <= 128; step *= 2) {
         is_alone = ask_size(state, facts, sizes, which, facts->size + step) != OPD_VERDICT_SAME;
     }
 }
@@ -203,8 +203,8 @@ static void explain_attribute(opd_search_state *state, int slot)
     }
     char kept[64];
     char other[16];
-    if (value->kind == OPD_VALUE_CHOICE && value->i != spec[0]) {
-        value->i = spec[0];
+    if (value->kind == OPD_VALUE_CHOICE && value->i != (unsigned char)spec[0]) {
+        value->i = (unsigned char)spec[0];
         snprintf(kept, sizeof(kept), "%c", (int)old.i);
         snprintf(other, sizeof(other), "%c", spec[0]);
     } else if ((value->kind == OPD_VALUE_REAL || value->kind == OPD_VALUE_COMPLEX) &&
