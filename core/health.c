@@ -11,10 +11,12 @@
 #include "elementary.h"
 #include "fpenv.h"
 
+#define CONVERTED_CHUNK 512 /* components on the stack, which may be one of 16 KiB (recorded programs) */
+
 /* Components as the kernels take them. */
 typedef union chunk {
-    float f32[OPD_CHUNK];
-    double f64[OPD_CHUNK];
+    float f32[CONVERTED_CHUNK];
+    double f64[CONVERTED_CHUNK];
 } chunk;
 
 static bool is_held_as_float(const opd_dtype_info *info)
@@ -54,8 +56,14 @@ void opd_health_begin(opd_health_state *state, opd_health *out, opd_dtype dtype,
     }                                                             \
     break;
 
-/* Brings count components to float or double: in out, or where they lie when they are that already. */
-static const uint8_t *load(chunk *out, const opd_health_state *state, const uint8_t *bytes, size_t count)
+/* Is an element already what the kernels take? */
+static bool is_held_as_it_is(const opd_dtype_info *info)
+{
+    return info->kind == OPD_CLASS_FLOAT && info->part >= 4;
+}
+
+/* Brings count components of the other dtypes to float or double. */
+static void convert(chunk *out, const opd_health_state *state, const uint8_t *bytes, size_t count)
 {
     switch (state->dtype) {
     case OPD_F16:
@@ -86,9 +94,8 @@ static const uint8_t *load(chunk *out, const opd_health_state *state, const uint
         }
         break;
     default:
-        return bytes;
+        break;
     }
-    return (const uint8_t *)out;
 }
 
 static double value_of(const opd_health_state *state, const uint8_t *values, size_t i)
@@ -239,22 +246,43 @@ static bool any_nonfinite(const opd_health_state *state, const uint8_t *bytes, s
     }
 }
 
+/* One chunk as the kernels take it. */
+static void update_chunk(opd_health_state *state, const uint8_t *values, size_t count)
+{
+    if (state->is_full) {
+        update_full(state, values, count);
+    } else {
+        count_rare(state, values, count);
+    }
+}
+
+/* A function of its own, so that only those who need it have the room on their stack. */
+static __attribute__((noinline)) void update_converted(opd_health_state *state, const uint8_t *at, size_t count)
+{
+    chunk room;
+    convert(&room, state, at, count);
+    update_chunk(state, (const uint8_t *)&room, count);
+}
+
 void opd_health_update(opd_health_state *state, const void *elements, size_t count)
 {
     const uint8_t *at = elements;
     size_t parts = state->is_complex ? 2 : 1;
+    bool is_converted = !is_held_as_it_is(state->info);
+    size_t most = (is_converted ? CONVERTED_CHUNK : OPD_CHUNK) / parts;
     if (!state->is_full && !any_nonfinite(state, at, count * parts)) {
         state->out->count += count;
         return;
     }
     opd_fpenv saved = opd_fpenv_enter();
     while (count > 0) {
-        size_t some = count < OPD_CHUNK / parts ? count : OPD_CHUNK / parts;
-        chunk room;
-        if (state->is_full) {
-            update_full(state, load(&room, state, at, some * parts), some * parts);
-        } else if (any_nonfinite(state, at, some * parts)) {
-            count_rare(state, load(&room, state, at, some * parts), some * parts);
+        size_t some = count < most ? count : most;
+        if (!state->is_full && !any_nonfinite(state, at, some * parts)) {
+            /* the chunk has none of what is looked for */
+        } else if (is_converted) {
+            update_converted(state, at, some * parts);
+        } else {
+            update_chunk(state, at, some * parts);
         }
         state->out->count += some;
         at += some * state->info->size;

@@ -45,7 +45,7 @@ typedef struct opd_kernels {
     void (*digest_update)(void *state, const void *bytes, size_t size);
 } opd_kernels;
 
-#define OPD_CHUNK 1024 /* components of one call; their counts fit any lane */
+#define OPD_CHUNK 2048 /* components of one call; their counts fit any lane */
 
 extern const opd_kernels opd_kernels_base;
 extern const opd_kernels opd_kernels_avx2;

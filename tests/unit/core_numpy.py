@@ -63,6 +63,8 @@ def nearest_even(x, exponent_bits, fraction_bits):
         return sign | top << fraction_bits | 1 << (fraction_bits - 1)
     if np.isinf(x):
         return sign | top << fraction_bits
+    if x == 0:
+        return sign
     size = abs(Fraction(x))
     bias = top >> 1
     exponent = max(1 - bias, math.frexp(x)[1] - 1)
