@@ -273,7 +273,10 @@ static void adopt_process(opd_collector *collector, const char *name, int pid, u
     snprintf(watched->path, sizeof(watched->path), "%s/%.64s", collector->directory, name);
     int file = open(watched->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     void *start = MAP_FAILED;
-    if (file >= 0 && fstat(file, &status) == 0 && (size_t)status.st_size >= sizeof(opd_process)) {
+    uint64_t magic = 0; /* read, not mapped: a page that is not there yet must not be touched */
+    if (file >= 0 && fstat(file, &status) == 0 && (size_t)status.st_size >= sizeof(opd_process) &&
+        pread(file, &magic, sizeof(magic), offsetof(opd_process, magic)) == (ssize_t)sizeof(magic) &&
+        magic == OPD_SESSION_MAGIC) {
         watched->bytes = (uint64_t)status.st_size;
         start = mmap(NULL, watched->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
     }
@@ -290,8 +293,9 @@ static void adopt_process(opd_collector *collector, const char *name, int pid, u
     watched->process = start;
     watched->pid = pid;
     watched->image = image;
-    for (uint32_t i = 0; i < OPD_PROCESS_THREADS && i < watched->process->thread_limit; i++) {
-        watched->slots[i].position = atomic_load(&watched->process->slots[i].tail);
+    for (uint32_t i = 0; i < OPD_PROCESS_THREADS; i++) {
+        opd_slot *slot = opd_session_slot(watched->process, i);
+        watched->slots[i].position = slot != NULL ? atomic_load(&slot->tail) : 0;
     }
     opd_watched **at = &collector->first;
     while (*at != NULL) {
@@ -345,10 +349,10 @@ static void check_time(opd_collector *collector, opd_watched *watched)
     opd_process *process = watched->process;
     uint32_t used = atomic_load(&process->slots_used);
     uint64_t now = opd_now_ns();
-    for (uint32_t i = 0; i < used && i < process->thread_limit; i++) {
-        opd_slot *slot = &process->slots[i];
+    for (uint32_t i = 0; i < used && i < OPD_PROCESS_THREADS; i++) {
+        opd_slot *slot = opd_session_slot(process, i);
         uint64_t position = watched->slots[i].position;
-        if (opd_ring_read(slot, &position, collector->record) != OPD_RING_RECORD ||
+        if (slot == NULL || opd_ring_read(slot, &position, collector->record) != OPD_RING_RECORD ||
             collector->record->state >= OPD_STATE_COMPLETE) {
             continue;
         }
@@ -374,18 +378,23 @@ static void check_time(opd_collector *collector, opd_watched *watched)
     }
 }
 
+static void write_frozen(opd_collector *collector, opd_watched *watched)
+{
+    if (atomic_load(&watched->process->freeze) == OPD_FREEZE_ASKED) {
+        opd_shared_trigger trigger = watched->process->trigger;
+        opd_window_write(collector, watched, &trigger);
+        opd_trigger_thaw(watched->process);
+    }
+}
+
 static void serve(opd_collector *collector, opd_watched *watched)
 {
-    opd_process *process = watched->process;
     if ((collector->control->triggers & OPD_TRIGGER_TIMEOUT) != 0) {
         check_time(collector, watched);
     }
-    if (atomic_load(&process->freeze) == OPD_FREEZE_ASKED) {
-        opd_shared_trigger trigger = process->trigger;
-        opd_window_write(collector, watched, &trigger);
-        opd_trigger_thaw(process);
-    }
+    write_frozen(collector, watched);
     opd_drain(collector, watched, false);
+    write_frozen(collector, watched); /* what draining found out */
 }
 
 void opd_collector_round(opd_collector *collector)
@@ -409,15 +418,12 @@ void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wa
     opd_process *process = watched->process;
     opd_shared_trigger trigger;
     opd_ticks_calibrate(&collector->ticks, collector->control);
-    if (atomic_load(&process->freeze) == OPD_FREEZE_ASKED) {
-        trigger = process->trigger;
-        opd_window_write(collector, watched, &trigger);
-        opd_trigger_thaw(process);
-    }
+    write_frozen(collector, watched);
     if (opd_window_of_end(&trigger, collector, watched, wait_status)) {
         opd_window_write(collector, watched, &trigger);
     }
     opd_drain(collector, watched, true);
+    write_frozen(collector, watched);
     opd_drain_close(collector, watched);
     collector->report->suppressed += atomic_load(&process->suppressed);
     watched->is_done = true;

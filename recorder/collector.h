@@ -57,6 +57,8 @@ typedef struct opd_collector {
     opd_call *call;          /* scratch */
     int main_pid;            /* the program itself; 0 = recovering */
     bool has_calls;
+    int suspects[64]; /* processes seen once without a recorder */
+    uint32_t suspect_count;
     char seen[2048]; /* processes seen without a recorder, and such, for why_nothing */
 } opd_collector;
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "collector.h"
+#include "trigger.h"
 
 static void run_path(char *path, size_t size, const opd_collector *collector, const opd_watched *watched)
 {
@@ -113,6 +114,25 @@ static void count_call(opd_collector *collector, opd_watched *watched, const opd
     }
 }
 
+/* At level meta nobody has looked at the arguments yet. */
+static void check_contract(const opd_collector *collector, opd_watched *watched, uint32_t index, const opd_call *call)
+{
+    const opd_control *control = collector->control;
+    if (control->capture != OPD_CAPTURE_META || (call->flags & OPD_CALL_BAD_ARGS) == 0 ||
+        (control->triggers & OPD_TRIGGER_CONTRACT) == 0 || call->depth > 0) {
+        return;
+    }
+    opd_shared_trigger trigger = { .outcome = OPD_OUTCOME_BAD_ARGS,
+                                   .tid = call->thread,
+                                   .slot = index,
+                                   .operand = -1,
+                                   .number = call->number,
+                                   .position = collector->record->position,
+                                   .ticks = collector->record->word[OPD_R_END],
+                                   .element = -1 };
+    opd_trigger_fire(control, watched->process, &trigger);
+}
+
 /* One record into the run. */
 static opd_status put_record(opd_collector *collector, opd_watched *watched, uint32_t index)
 {
@@ -127,6 +147,7 @@ static opd_status put_record(opd_collector *collector, opd_watched *watched, uin
     if (opd_decode_call(call, collector, watched, record) != OPD_OK) {
         return OPD_OK; /* scribbled over: not a reason to lose the rest */
     }
+    check_contract(collector, watched, index, call);
     run_writer(collector, watched);
     opd_status status = enter_thread(collector, watched, index, call->thread, call->number, call->begin_ns);
     count_call(collector, watched, call);
@@ -138,10 +159,10 @@ static opd_status put_record(opd_collector *collector, opd_watched *watched, uin
 }
 
 /* Is the call still running? Not when its thread has ended inside it. */
-static bool is_pending(opd_slot *slot, const opd_ring_record *record)
+static bool is_pending(opd_process *process, uint32_t index, const opd_ring_record *record)
 {
-    return record->state < OPD_STATE_COMPLETE && atomic_load(&slot->state) == OPD_SLOT_TAKEN &&
-           slot->tid == (uint32_t)record->word[OPD_R_WHO];
+    return record->state < OPD_STATE_COMPLETE && atomic_load(&process->slot_states[index]) == OPD_SLOT_TAKEN &&
+           process->slots[index].tid == (uint32_t)record->word[OPD_R_WHO];
 }
 
 static void drain_slot(opd_collector *collector, opd_watched *watched, uint32_t index, bool is_last)
@@ -155,7 +176,7 @@ static void drain_slot(opd_collector *collector, opd_watched *watched, uint32_t 
             known->position = position;
             return;
         }
-        if (result == OPD_RING_RECORD && is_pending(slot, collector->record) && !is_last) {
+        if (result == OPD_RING_RECORD && is_pending(watched->process, index, collector->record) && !is_last) {
             known->position = collector->record->position; /* in flight: the thread's later calls wait for it */
             return;
         }
@@ -166,27 +187,41 @@ static void drain_slot(opd_collector *collector, opd_watched *watched, uint32_t 
     }
 }
 
+/* What the last record of a thread does not tell: calls after it that found no room. */
+static void count_tail(opd_collector *collector, opd_watched *watched, uint32_t index)
+{
+    const opd_slot *slot = &watched->process->slots[index];
+    const opd_watched_slot *known = &watched->slots[index];
+    if (known->tid != slot->tid || slot->number <= known->number || collector->control->range_last != 0) {
+        return;
+    }
+    if (write_gap(collector, watched, known->tid, slot->number - known->number, opd_now_ns()) != OPD_OK) {
+        give_up(collector, watched);
+    }
+}
+
 void opd_drain(opd_collector *collector, opd_watched *watched, bool is_last)
 {
     opd_process *process = watched->process;
     uint32_t used = atomic_load(&process->slots_used);
-    used = used < process->thread_limit ? used : process->thread_limit;
-    for (uint32_t i = 0; i < used && i < OPD_PROCESS_THREADS; i++) {
+    used = used < OPD_PROCESS_THREADS ? used : OPD_PROCESS_THREADS;
+    for (uint32_t i = 0; i < used; i++) {
+        if (opd_session_slot(process, i) == NULL) {
+            continue;
+        }
         drain_slot(collector, watched, i, is_last);
-        opd_watched_slot *known = &watched->slots[i];
-        if (is_last && known->tid == process->slots[i].tid && process->slots[i].number > known->number &&
-            collector->control->range_last == 0) {
-            uint64_t gap = process->slots[i].number - known->number;
-            if (write_gap(collector, watched, known->tid, gap, opd_now_ns()) != OPD_OK) {
-                give_up(collector, watched);
-            }
+        if (is_last) {
+            count_tail(collector, watched, i);
         }
     }
     if (watched->run != NULL && opd_writer_flush(watched->run) != OPD_OK) {
         give_up(collector, watched);
     }
-    for (uint32_t i = 0; i < used && i < OPD_PROCESS_THREADS; i++) {
-        atomic_store(&process->slots[i].tail, watched->slots[i].position);
+    for (uint32_t i = 0; i < used; i++) {
+        opd_slot *slot = opd_session_slot(process, i);
+        if (slot != NULL) {
+            atomic_store(&slot->tail, watched->slots[i].position);
+        }
     }
 }
 

@@ -26,11 +26,11 @@ static bool find_in_flight(opd_shared_trigger *out, opd_collector *collector, co
     uint32_t used = atomic_load(&process->slots_used);
     bool is_found = false;
     bool has_data = false;
-    for (uint32_t i = 0; i < used && i < process->thread_limit; i++) {
-        opd_slot *slot = &process->slots[i];
-        uint64_t position = opd_ring_oldest(slot);
+    for (uint32_t i = 0; i < used && i < OPD_PROCESS_THREADS; i++) {
+        opd_slot *slot = opd_session_slot(process, i);
+        uint64_t position = slot != NULL ? opd_ring_oldest(slot) : 0;
         opd_ring_result result;
-        while ((result = opd_ring_read(slot, &position, collector->record)) != OPD_RING_EMPTY) {
+        while (slot != NULL && (result = opd_ring_read(slot, &position, collector->record)) != OPD_RING_EMPTY) {
             const opd_ring_record *record = collector->record;
             uint32_t owner = (uint32_t)record->word[OPD_R_WHO];
             if (result != OPD_RING_RECORD || record->state >= OPD_STATE_COMPLETE || (tid != 0 && owner != tid) ||

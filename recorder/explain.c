@@ -59,13 +59,15 @@ static bool is_descendant(int pid, int ancestor)
     return false;
 }
 
-static bool is_recorded(const opd_collector *collector, int pid)
+/* Has the process been without a recorder before? In its first moments the loader may not have come that far. */
+static bool is_seen_again(opd_collector *collector, int pid)
 {
-    for (const opd_watched *at = collector->first; at != NULL; at = at->next) {
-        if (at->pid == pid) {
+    for (uint32_t i = 0; i < OPD_COUNT(collector->suspects); i++) {
+        if (collector->suspects[i] == pid) {
             return true;
         }
     }
+    collector->suspects[collector->suspect_count++ % OPD_COUNT(collector->suspects)] = pid;
     return false;
 }
 
@@ -107,12 +109,12 @@ void opd_explain_look(opd_collector *collector)
         char name[64];
         char blas[256];
         bool has_recorder;
-        if (pid == 0 || is_recorded(collector, pid) || !is_descendant(pid, collector->main_pid)) {
+        if (pid == 0 || !is_descendant(pid, collector->main_pid)) {
             continue;
         }
         snprintf(key, sizeof(key), "process %d (", pid);
         if (strstr(collector->seen, key) != NULL || !read_maps(pid, &has_recorder, blas, sizeof(blas)) ||
-            has_recorder) {
+            has_recorder || !is_seen_again(collector, pid)) {
             continue;
         }
         parent_of(pid, name, sizeof(name));

@@ -209,56 +209,53 @@ static void attach_process(void)
 
 /* -------------------------------------------------------------------------------------------------- threads */
 
+static void set_state(const opd_slot *slot, opd_slot_state state)
+{
+    opd_process *process = opd_recorder.process;
+    atomic_store_explicit(&process->slot_states[slot - process->slots], state, memory_order_release);
+}
+
 static void leave_thread(void *slot)
 {
     (void)slot; /* after a fork it is the parent's */
     if (opd_thread.slot != NULL && opd_here_is_same()) {
-        atomic_store_explicit(&opd_thread.slot->state, OPD_SLOT_ENDED, memory_order_release);
+        set_state(opd_thread.slot, OPD_SLOT_ENDED);
     }
     opd_thread.slot = NULL;
     opd_thread.epoch = 0;
 }
 
-static bool prepare_slot(opd_slot *slot)
+static void prepare_slot(opd_slot *slot)
 {
-    if (atomic_load(&slot->head) == 0 && !opd_here_populate(slot, sizeof(*slot))) {
-        return false;
-    }
     slot->tid = (uint32_t)syscall(SYS_gettid);
     slot->number = 0;
     slot->depth = 0;
     slot->is_busy = 0;
     slot->seed = 0;
     slot->lease = 0;
+    slot->pending.outcome = OPD_OUTCOME_OK;
     if (atomic_load(&slot->head) == 0) {
         atomic_store(&slot->limit, OPD_NO_LIMIT);
     }
     prctl(PR_GET_NAME, slot->name);
-    return true;
 }
 
 /* A slot that no living thread owns, those of ended threads first: their rings are in memory already. */
 static opd_slot *claim_slot(opd_process *process)
 {
     uint32_t used = atomic_load(&process->slots_used);
-    for (uint32_t i = 0; i < used; i++) {
+    for (uint32_t i = 0; i < used && i < process->thread_limit; i++) {
         uint32_t ended = OPD_SLOT_ENDED;
-        if (atomic_compare_exchange_strong(&process->slots[i].state, &ended, OPD_SLOT_TAKEN)) {
+        if (atomic_compare_exchange_strong(&process->slot_states[i], &ended, OPD_SLOT_TAKEN)) {
             return &process->slots[i];
         }
     }
-    uint32_t index = atomic_fetch_add(&process->slots_used, 1);
+    uint32_t index = used < process->thread_limit ? atomic_fetch_add(&process->slots_used, 1) : used;
     if (index >= process->thread_limit) {
-        atomic_fetch_sub(&process->slots_used, 1);
         return NULL;
     }
-    opd_slot *slot = &process->slots[index];
-    if (!opd_here_populate(slot, offsetof(opd_slot, ring))) {
-        atomic_fetch_sub(&process->slots_used, 1);
-        return NULL;
-    }
-    atomic_store(&slot->state, OPD_SLOT_TAKEN);
-    return slot;
+    atomic_store(&process->slot_states[index], OPD_SLOT_PREPARED); /* stays so when there is no memory for it */
+    return opd_here_populate(&process->slots[index], sizeof(opd_slot)) ? &process->slots[index] : NULL;
 }
 
 opd_slot *opd_here_attach_thread(void)
@@ -280,16 +277,14 @@ opd_slot *opd_here_attach_thread(void)
     opd_thread.slot = NULL;
     opd_thread.epoch = epoch;
     opd_slot *slot = claim_slot(here->process);
-    bool is_ready = slot != NULL && prepare_slot(slot);
-    if (is_ready) {
+    if (slot != NULL) {
+        prepare_slot(slot);
+        set_state(slot, OPD_SLOT_TAKEN);
         if (has_thread_key) {
             pthread_setspecific(thread_key, slot);
         }
         opd_thread.slot = slot;
     } else {
-        if (slot != NULL) {
-            atomic_store(&slot->state, OPD_SLOT_ENDED);
-        }
         atomic_fetch_add(&here->process->threads_lost, 1);
     }
     errno = saved;

@@ -12,7 +12,7 @@
 uint8_t opd_cblas_letters[64];
 
 /* Fills the record's fixed words and the argument words. */
-static inline void write_record(opd_slot *slot, uint64_t at, uint32_t size, const opd_wrapped *frame,
+static inline void write_record(opd_slot *slot, _Atomic uint64_t *record, uint32_t size, const opd_wrapped *frame,
                                 const opd_target *target, const uint64_t *words, const void *return_address)
 {
     const opd_site *site = frame->site;
@@ -21,20 +21,20 @@ static inline void write_record(opd_slot *slot, uint64_t at, uint32_t size, cons
     if (frame->depth > 0) {
         modules |= (uint64_t)OPD_CALL_NESTED << 32;
     }
-    opd_ring_set(slot, at + OPD_R_HEAD,
+    opd_ring_put(record, OPD_R_HEAD,
                  opd_ring_head_word(size, OPD_RECORD_BLAS, frame->depth, site->words, has_data ? site->operands : 0,
                                     site->pattern));
-    opd_ring_set(slot, at + OPD_R_STATE, has_data ? OPD_STATE_PUBLISHED : OPD_STATE_SUBMITTED);
-    opd_ring_set(slot, at + OPD_R_NUMBER, slot->number);
-    opd_ring_set(slot, at + OPD_R_WHO, (uint64_t)slot->tid | (uint64_t)site->routine << 32 | (uint64_t)has_data << 48);
-    opd_ring_set(slot, at + OPD_R_MODULES, modules);
-    opd_ring_set(slot, at + OPD_R_END, 0);
-    opd_ring_set(slot, at + OPD_R_SEED, slot->seed);
-    opd_ring_set(slot, at + OPD_R_ADDRESS, (uint64_t)(uintptr_t)return_address);
+    opd_ring_put(record, OPD_R_STATE, has_data ? OPD_STATE_PUBLISHED : OPD_STATE_SUBMITTED);
+    opd_ring_put(record, OPD_R_NUMBER, slot->number);
+    opd_ring_put(record, OPD_R_WHO, (uint64_t)slot->tid | (uint64_t)site->routine << 32 | (uint64_t)has_data << 48);
+    opd_ring_put(record, OPD_R_MODULES, modules);
+    opd_ring_put(record, OPD_R_END, 0);
+    opd_ring_put(record, OPD_R_SEED, slot->seed);
+    opd_ring_put(record, OPD_R_ADDRESS, (uint64_t)(uintptr_t)return_address);
     for (uint32_t i = 0; i < site->words; i++) {
-        opd_ring_set(slot, at + OPD_R_WORDS + i, words[i]);
+        opd_ring_put(record, OPD_R_WORDS + i, words[i]);
     }
-    opd_ring_set(slot, at + OPD_R_BEGIN, opd_here_ticks());
+    opd_ring_put(record, OPD_R_BEGIN, opd_here_ticks());
 }
 
 /* The operands of a BLAS call, bound in the slot's scratch by the contract. */
@@ -84,7 +84,7 @@ void opd_interpose_begin(opd_wrapped *frame, const opd_site *site, const opd_tar
     }
     if (__builtin_expect(opd_calls_reserve(slot, &open->position, size), 1)) {
         uint64_t at = open->position;
-        write_record(slot, at, size, frame, target, words, return_address);
+        write_record(slot, opd_ring_at(slot, at), size, frame, target, words, return_address);
         opd_ring_publish(slot, at, size);
         if ((open->flags & OPD_OPEN_DATA) != 0) {
             capture_operands(slot, open, site, words);
@@ -115,9 +115,10 @@ void opd_interpose_end(opd_wrapped *frame, const void *result, size_t size)
         if (size > 0) {
             memcpy(words, result, size <= sizeof(words) ? size : sizeof(words));
         }
-        opd_ring_set(slot, at + OPD_R_END, now);
-        opd_ring_set(slot, at + OPD_R_RETURN, words[0]);
-        opd_ring_set(slot, at + OPD_R_RETURN2, words[1]);
+        _Atomic uint64_t *record = opd_ring_at(slot, at);
+        opd_ring_put(record, OPD_R_END, now);
+        opd_ring_put(record, OPD_R_RETURN, words[0]);
+        opd_ring_put(record, OPD_R_RETURN2, words[1]);
         if ((open->flags & OPD_OPEN_DATA) != 0) {
             opd_capture_after(slot, open, &slot->scratch, size > 0 ? result : NULL);
         }

@@ -23,6 +23,12 @@ static inline uint64_t opd_ring_get(opd_slot *slot, uint64_t position)
     return atomic_load_explicit(opd_ring_at(slot, position), memory_order_relaxed);
 }
 
+/* A word of a record by its place in the record; a record never wraps. */
+static inline void opd_ring_put(_Atomic uint64_t *record, uint32_t index, uint64_t word)
+{
+    atomic_store_explicit(&record[index], word, memory_order_relaxed);
+}
+
 static inline uint64_t opd_ring_head_word(uint32_t size, opd_record_kind kind, uint32_t depth, uint32_t words,
                                           uint32_t operands, uint32_t pattern)
 {

@@ -24,6 +24,9 @@ uint64_t opd_session_start_time(int pid)
     }
     text[length] = '\0';
     const char *field = strrchr(text, ')'); /* the name before it may hold anything */
+    if (field == NULL || strncmp(field, ") Z", 3) == 0 || strncmp(field, ") X", 3) == 0) {
+        return 0;
+    }
     for (int i = 0; field != NULL && i < 20; i++) {
         field = strchr(field + 1, ' ');
     }

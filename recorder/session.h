@@ -97,6 +97,9 @@ typedef struct opd_shared_crash {
     char module[512];
 } opd_shared_crash;
 
+/* Only slots from TAKEN on have memory behind them: others must not be touched, not even read. */
+typedef enum opd_slot_state { OPD_SLOT_FREE, OPD_SLOT_PREPARED, OPD_SLOT_TAKEN, OPD_SLOT_ENDED } opd_slot_state;
+
 /* A call that has begun on a thread. */
 typedef struct opd_open_call {
     uint64_t frame;    /* stack address of its wrapper: a call begun above it means that it was left by longjmp */
@@ -129,8 +132,7 @@ typedef struct opd_slot {
     uint64_t lease;       /* data chunk of this thread: serial + 1; 0 = none */
     uint64_t lease_index; /* where that chunk lies */
     uint64_t lease_used, lease_bytes;
-    _Alignas(OPD_CACHE_LINE) _Atomic uint32_t state; /* opd_slot_state */
-    uint32_t tid;
+    _Alignas(OPD_CACHE_LINE) uint32_t tid;
     char name[16];
     _Alignas(OPD_CACHE_LINE) _Atomic uint64_t tail; /* the collector has written everything before it */
     uint64_t reported;                              /* number of the call a timeout was reported for */
@@ -139,8 +141,6 @@ typedef struct opd_slot {
     opd_shared_trigger pending;                     /* what its return will trigger; outcome OK = nothing */
     _Alignas(4096) _Atomic uint64_t ring[OPD_RING_WORDS];
 } opd_slot;
-
-typedef enum opd_slot_state { OPD_SLOT_FREE, OPD_SLOT_TAKEN, OPD_SLOT_ENDED } opd_slot_state;
 
 /*
  * Data chunks, leased in order. The low bits of tags[i] hold serial + 1 of the lease that owns chunk i, so a reference
@@ -167,13 +167,14 @@ typedef struct opd_process {
     uint32_t mxcsr;
     uint64_t start_time; /* of the process, from /proc: tells a reused pid */
     uint64_t attach_ticks;
-    uint32_t thread_limit; /* slots that fit the mapping */
-    _Atomic uint32_t slots_used;
-    _Atomic uint32_t threads_lost; /* threads that found no slot */
-    _Atomic uint32_t is_ended;     /* the image ran its exit handlers */
-    _Atomic uint32_t freeze;       /* opd_freeze_state */
-    _Atomic uint32_t freezes;      /* windows frozen so far */
-    _Atomic uint32_t suppressed;   /* triggers that came while one was being written, or over max_bundles */
+    uint32_t thread_limit;                             /* slots that fit the mapping */
+    _Atomic uint32_t slots_used;                       /* slots ever asked for */
+    _Atomic uint32_t slot_states[OPD_PROCESS_THREADS]; /* opd_slot_state */
+    _Atomic uint32_t threads_lost;                     /* threads that found no slot */
+    _Atomic uint32_t is_ended;                         /* the image ran its exit handlers */
+    _Atomic uint32_t freeze;                           /* opd_freeze_state */
+    _Atomic uint32_t freezes;                          /* windows frozen so far */
+    _Atomic uint32_t suppressed; /* triggers that came while one was being written, or over max_bundles */
     opd_shared_trigger trigger;
     opd_shared_crash crash;
     char program[256];
@@ -257,7 +258,16 @@ static inline uint64_t opd_session_file_bytes(uint64_t budget)
     return opd_session_arena_offset(OPD_PROCESS_THREADS) + OPD_ARENA_CHUNKS * opd_session_chunk_bytes(budget);
 }
 
-/* Start time of a process in clock ticks since boot; 0 when it does not exist. */
+/* The slot at index when a thread has or had it, else NULL. */
+static inline opd_slot *opd_session_slot(opd_process *process, uint32_t index)
+{
+    return index < process->thread_limit && index < OPD_PROCESS_THREADS &&
+                   atomic_load(&process->slot_states[index]) >= OPD_SLOT_TAKEN
+               ? &process->slots[index]
+               : NULL;
+}
+
+/* Start time of a process in clock ticks since boot; 0 when it does not exist or is a zombie. */
 uint64_t opd_session_start_time(int pid);
 
 #endif

@@ -36,10 +36,11 @@ bool opd_trigger_fire(const opd_control *control, opd_process *process, const op
     }
     opd_arena_freeze(&process->arena);
     uint32_t used = atomic_load(&process->slots_used);
-    for (uint32_t i = 0; i < used && i < process->thread_limit; i++) {
-        opd_slot *slot = &process->slots[i];
-        uint64_t head = atomic_load(&slot->head);
-        atomic_store(&slot->limit, head + OPD_RING_WORDS / 2);
+    for (uint32_t i = 0; i < used && i < OPD_PROCESS_THREADS; i++) {
+        opd_slot *slot = opd_session_slot(process, i);
+        if (slot != NULL) {
+            atomic_store(&slot->limit, atomic_load(&slot->head) + OPD_RING_WORDS / 2);
+        }
     }
     process->trigger = *trigger;
     atomic_fetch_add(&process->freezes, 1);
@@ -50,8 +51,11 @@ bool opd_trigger_fire(const opd_control *control, opd_process *process, const op
 void opd_trigger_thaw(opd_process *process)
 {
     uint32_t used = atomic_load(&process->slots_used);
-    for (uint32_t i = 0; i < used && i < process->thread_limit; i++) {
-        atomic_store(&process->slots[i].limit, OPD_NO_LIMIT);
+    for (uint32_t i = 0; i < used && i < OPD_PROCESS_THREADS; i++) {
+        opd_slot *slot = opd_session_slot(process, i);
+        if (slot != NULL) {
+            atomic_store(&slot->limit, OPD_NO_LIMIT);
+        }
     }
     opd_arena_thaw(&process->arena);
     atomic_store(&process->freeze, OPD_FREEZE_NONE);

@@ -309,11 +309,11 @@ static opd_status put_backtrace(const window *at)
 
 static opd_status put_all(window *at)
 {
-    const opd_process *process = at->watched->process;
+    opd_process *process = at->watched->process;
     uint32_t used = atomic_load(&process->slots_used);
     opd_status status = OPD_OK;
-    for (uint32_t i = 0; status == OPD_OK && i < used && i < process->thread_limit; i++) {
-        status = put_slot(at, i);
+    for (uint32_t i = 0; status == OPD_OK && i < used && i < OPD_PROCESS_THREADS; i++) {
+        status = opd_session_slot(process, i) != NULL ? put_slot(at, i) : OPD_OK;
     }
     take_crash(at);
     if (status == OPD_OK) {

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the recorder sees of programs: recorder_cases.py BUILD CASE."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from record_harness import *  # noqa: E402,F403
+
+
+def numpy_nan_is_caught():
+    need_numpy()
+    run = Run(script("""
+        import numpy as np
+        a = np.full((6, 6), 1e200); a[2, 3] = -1e200
+        b = np.linspace(1, 2, 36).reshape(6, 6)
+        for i in range(4): b @ b
+        big = a @ a              # Inf
+        nan = big @ np.array([[1.0, -1.0]] * 3 + [[-1.0, 1.0]] * 3)   # Inf - Inf, Inf in the input
+        x = np.array([1e308, 1e308]); y = np.array([10.0, -10.0])
+        print("done", x @ y)
+        """))
+    assert run.status == 0 and run.stdout.startswith("done")
+    kinds = [bundle.failure["outcome"] for bundle in run.failures]
+    assert "inf" in kinds, kinds
+    first = run.failures[kinds.index("inf")]
+    failing = [call for call in first.calls if call["number"] == first.failure["call"]][0]
+    assert failing["what"].startswith("dgemm") and first.failure["operand"] == "C"
+    for name in ("A", "B"):
+        assert failing["operands"][name]["stored"].startswith("1"), failing
+    c = failing["operands"]["C"]
+    assert c["stored"] == "1,1" and c["flags"] & MUST_NOT_READ, c
+    assert "libblas" in failing["provider"] or "openblas" in failing["provider"], failing
+    assert len(run.runs) == 1 and run.runs[0].head["kind"] == "run"
+    assert not [call for call in run.runs[0].calls if has(call, "in_flight")]
+
+
+def calls_inside_lapack_are_told_apart():
+    need_numpy()
+    run = Run(script("""
+        import numpy as np
+        a = np.random.default_rng(1).standard_normal((120, 120))
+        b = a @ a
+        s = np.linalg.svd(a, compute_uv=False)
+        print(len(s))
+        """))
+    assert run.status == 0
+    inner = [call for call in run.runs[0].calls if has(call, "from_library")]
+    outer = [call for call in run.runs[0].calls if not has(call, "from_library")]
+    assert len(inner) > 5 and all("blas" in call["caller"] or "lapack" in call["caller"] for call in inner), len(inner)
+    assert any("numpy" in call["caller"] and call["what"].startswith("dgemm") for call in outer)
+
+
+def layers_of_a_library_are_nested():
+    netlib = "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3"
+    if not os.path.exists(netlib):
+        raise Skip("netlib libblas3 is not installed")
+    env = dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(netlib))
+    run = same_as_alone([VICTIM + "_blas", "basic", "2"], env=env)
+    outer = [call for call in run.runs[0].calls if not has(call, "nested")]
+    inner = [call for call in run.runs[0].calls if has(call, "nested")]
+    assert len(outer) == 2 and len(inner) == 2, run.report
+    assert all(call["symbol"] == "cblas_dgemm" for call in outer) and all(call["symbol"] == "dgemm_" for call in inner)
+    assert run.report["nested"] == "2"
+
+
+def crash_names_the_call_in_flight():
+    run = same_as_alone([VICTIM, "huge_stride"])
+    assert run.status == 128 + signal.SIGSEGV and run.report["signal"] == "11"
+    assert len(run.failures) == 1
+    failure = run.failures[0].failure
+    failing = run.failures[0].calls[-1]
+    assert failure["outcome"] == "crash" and failure["signal"] == "11" and failure["call"] == "4", failure
+    assert has(failing, "in_flight") and failing["what"].startswith("dger") and "overflows" in failure["reason"]
+    assert failing["operands"]["x"]["flags"] & UNREADABLE, failing["operands"]["x"]
+    assert failing["operands"]["A"]["stored"].startswith("1")
+    assert int(failure["address"], 16) != 0 and failure["symbol"] != "", failure
+
+
+def null_operand_crash_is_recorded():
+    run = same_as_alone([VICTIM, "null_operand"])
+    assert run.report["signal"] == "11" and run.failures[0].failure["call"] == "3"
+
+
+def bad_arguments_are_a_contract_failure():
+    run = same_as_alone([VICTIM, "bad_ld"])
+    assert run.failures[0].failure["outcome"] == "contract", run.failures[0].failure
+    assert "ldb = 3" in run.failures[0].failure["reason"]
+    assert has(run.failures[0].calls[-1], "bad_args") and run.failures[0].calls[-1]["bad_arg"] == "11"
+
+
+def quick_exit_and_signals_keep_every_call():
+    run = same_as_alone([VICTIM, "quick_exit"])
+    assert run.status == 5 and len(run.runs[0].calls) == 3 and not run.failures
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        run = same_as_alone([VICTIM, "raise", str(int(number))])
+        assert run.report["signal"] == str(int(number)) and len(run.runs[0].calls) == 3 and not run.failures
+    run = same_as_alone([VICTIM, "raise", str(int(signal.SIGABRT))])
+    assert run.failures[0].failure["outcome"] == "crash" and run.failures[0].failure["call"] == "0"
+
+
+def forked_child_has_a_run_of_its_own():
+    run = same_as_alone([VICTIM, "forks"])
+    assert sorted(len(bundle.calls) for bundle in run.runs) == [2, 4] and run.report["processes"] == "2"
+    child = min(run.runs, key=lambda bundle: len(bundle.calls))
+    assert [call["number"] for call in child.calls] == ["1", "2"], child.calls
+
+
+def exec_begins_a_new_run():
+    run = same_as_alone([VICTIM, "executes"])
+    assert sorted(len(bundle.calls) for bundle in run.runs) == [2, 4], run.report
+
+
+def threads_have_rings_of_their_own():
+    run = same_as_alone([VICTIM, "threads", "20"])
+    calls = run.runs[0].calls
+    assert len(calls) == 32 * 20 and run.report["dropped"] == "0"
+    by_thread = {}
+    for call in calls:
+        by_thread.setdefault(call["thread"], []).append(int(call["number"]))
+    assert len(by_thread) == 32 and all(numbers == list(range(1, 21)) for numbers in by_thread.values())
+
+
+def smallest_stacks_suffice():
+    for capture in ("meta", "inputs", "full"):
+        run = same_as_alone([os.path.join(TESTS, "ilp64_victim"), "stacks"], [f"capture={capture}"])
+        assert "error 0" in run.stdout and run.report["calls"] == "40", (run.stdout, run.report)
+
+
+def handler_of_the_program_stays():
+    run = same_as_alone([VICTIM, "own_handler"])
+    assert run.status == 6 and "survived" in run.stdout
+    assert [has(call, "in_flight") for call in run.runs[0].calls] == [False, True, False, False]
+    assert all(call["depth"] == "0" for call in run.runs[0].calls)
+
+
+def input_is_kept_as_before_an_in_place_call():
+    run = same_as_alone([VICTIM, "in_place"], ["trigger=exit"])
+    x = run.failures[0].calls[0]["operands"]["x"]
+    assert x["before"] != x["after"] and x["stored"].startswith("1") and run.failures[0].failure["outcome"] == "requested"
+
+
+def characters_need_no_end():
+    run = same_as_alone([VICTIM, "characters"])
+    assert run.runs[0].calls[0]["what"].startswith("dgemm(N, T"), run.runs[0].calls[0]
+
+
+def wheels_names_have_their_integer_width():
+    run = same_as_alone([os.path.join(TESTS, "ilp64_victim"), "names"])
+    symbols = [call["symbol"] for call in run.runs[0].calls]
+    assert symbols == ["cblas_dgemm64_", "scipy_cblas_dgemm64_", "dgemm_64_"], symbols
+    assert all(has(call, "ilp64") and "m=2, n=2, k=2" in call["what"] for call in run.runs[0].calls)
+
+
+def long_call_is_a_timeout():
+    run = same_as_alone([os.path.join(TESTS, "ilp64_victim"), "slow"], ["trigger=timeout=300ms"])
+    assert len(run.failures) == 1 and run.failures[0].failure["outcome"] == "timeout"
+    assert run.failures[0].failure["call"] == "2" and has(run.failures[0].calls[1], "in_flight")
+    assert len(run.runs[0].calls) == 3 and not has(run.runs[0].calls[1], "in_flight")
+
+
+def failures_are_capped_and_counted():
+    run = same_as_alone([VICTIM, "overflow", "50"], ["bundles=3"])
+    written, suppressed = int(run.report["bundles"]), int(run.report["suppressed"])
+    assert 1 <= written <= 3 and written + suppressed == 50, run.report
+
+
+def filters_leave_out_calls():
+    run = same_as_alone([VICTIM, "basic", "10"], ["range=3:5"])
+    assert [call["number"] for call in run.runs[0].calls] == ["3", "4", "5"] and run.report["dropped"] == "0"
+    run = same_as_alone([VICTIM, "basic", "3"], ["match=*dot*"])
+    assert run.report["calls"] == "0"
+    run = same_as_alone([VICTIM, "basic", "6"], ["sample=3"])
+    taken = [call["operands"]["A"]["before"] != "-" for call in run.runs[0].calls]
+    assert taken == [False, False, True, False, False, True], taken
+
+
+def meta_reads_no_operand():
+    run = same_as_alone([VICTIM, "basic", "3"], ["capture=meta"])
+    assert all(operand["before"] == "-" for call in run.runs[0].calls for operand in call["operands"].values())
+    run = same_as_alone([VICTIM, "bad_ld"], ["capture=meta"])
+    assert run.failures[0].failure["outcome"] == "contract"
+
+
+def overtaken_reader_counts_what_it_lost():
+    run = same_as_alone([VICTIM, "basic", "200000"], ["capture=meta"])
+    assert int(run.report["calls"]) + int(run.report["dropped"]) == 200000, run.report
+    lost = sum(int(event["value"]) for event in run.runs[0].events if "value" in event)
+    assert lost == int(run.report["dropped"]), (lost, run.report)
+
+
+def nothing_seen_is_explained():
+    run = same_as_alone([VICTIM, "by_handle", "libopenblas.so.0"], ["capture=meta"])
+    assert run.report["calls"] == "0" and "by handle" in run.why, run.why
+    run = same_as_alone([os.path.join(TESTS, "ilp64_victim"), "odd"])
+    assert run.report["calls"] == "0" and "stub_blas" in run.why, run.why
+    run = same_as_alone(["/bin/true"])
+    assert run.why == "no BLAS library was loaded", run.why
+    if os.path.exists(VICTIM + "_static"):
+        run = same_as_alone([VICTIM + "_static", "basic"])
+        assert run.report["calls"] == "0" and "its own copy" in run.why, run.why
+
+
+def lost_preload_is_noticed():
+    run = Run(["/bin/sh", "-c", "env -i sleep 0.4; echo over"])
+    assert run.status == 0 and run.stdout == "over\n"
+    assert "(sleep) ran without the recorder" in run.why, run.why
+
+
+def sanitized_program_is_recorded():
+    victim = VICTIM + "_asan"
+    if not os.path.exists(victim):
+        raise Skip("this build has sanitizers everywhere")
+    run = same_as_alone([victim, "basic"])
+    assert run.report["calls"] == "3", (run.report, run.stderr)
+
+
+def program_that_cannot_start_is_reported():
+    for program, status in (("/no/such/program", 127), ("/etc/passwd", 126)):
+        out = tempfile.mkdtemp(prefix="record-")
+        done = subprocess.run([PROBE, "run", out, "--", program], capture_output=True, text=True)
+        assert done.returncode == status and program in done.stderr, done
+        assert os.listdir(out) == []
+
+
+
+
+def numpy_floating_point_warnings_stay():
+    need_numpy()
+    program = script("""
+        import warnings, numpy as np
+        warnings.simplefilter("error")
+        try:
+            np.full((4, 4), 1e200) @ np.full((4, 4), 1e200)
+            print("silent")
+        except RuntimeWarning as warning:
+            print(warning)
+        a = np.full((4, 4), 1e-310)
+        print((a @ np.eye(4))[0, 0])
+        """)
+    same_as_alone(program)
+    same_as_alone(program, ["capture=full"])
+
+
+main(globals())

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorder in trouble: recorder_faults.py BUILD CASE. The program must not notice, and what was recorded must stay readable."""
+import glob
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from record_harness import *  # noqa: E402,F403
+
+
+def need_root():
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+        raise Skip("mounting a small file system needs root")
+
+
+def sessions():
+    return set(glob.glob(f"/dev/shm/ops-debug-{os.geteuid()}-*"))
+
+
+def in_small_mount(place, size, command):
+    """command in a mount namespace where place is a tmpfs of that size."""
+    return ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size={size} tmpfs {place} && exec "$@"', "sh", *command]
+
+
+def full_output_folder_costs_only_the_bundle():
+    need_root()
+    out = tempfile.mkdtemp(prefix="record-")
+    program = [PYTHON, "-c", "import numpy as np\na = np.random.default_rng(1).standard_normal((512, 512))\n"
+               "for i in range(10): a = a @ a / 600\nprint(a[0, 0])\nprint((np.full((512, 512), 1e200) @ np.full((512, 512), 1e200)).max())"]
+    need_numpy()
+    status, stdout = alone(program)
+    command = in_small_mount(out, "1m", [PROBE, "run", out, "--", *program])
+    done = subprocess.run([*command[:4], command[4].replace('exec "$@"', f'"$@"; s=$?; ls -l {out} >&2; for f in {out}/*; do '
+                           f'{PROBE} dump $f >/dev/null && echo readable $f >&2; done; exit $s'), *command[5:]],
+                          capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (status, stdout), (done.returncode, done.stdout, done.stderr)
+    assert "No space left" in done.stderr, done.stderr
+    written = [line for line in done.stderr.splitlines() if line.startswith("readable")]
+    assert any(".partial" in line for line in written) and any("/run-" in line for line in written), done.stderr
+
+
+def full_shared_memory_turns_the_recorder_off():
+    need_root()
+    program = [VICTIM, "threads", "10"]
+    status, stdout = alone(program)
+    for size, sees in (("16k", False), ("400k", False), ("4m", True)):
+        out = tempfile.mkdtemp(prefix="record-")
+        done = subprocess.run(in_small_mount("/dev/shm", size, [PROBE, "run", out, "--", *program]),
+                              capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stdout) == (status, stdout), (size, done)
+        report = words([line for line in done.stderr.splitlines() if line.startswith("report ")][0])
+        assert (int(report["calls"]) > 0) == sees, (size, report, done.stderr)
+
+
+def full_shared_memory_keeps_digests_without_data():
+    need_root()
+    need_numpy()
+    program = [PYTHON, "-c", "import numpy as np\na = np.ones((700, 700))\nfor i in range(8): b = a @ a\nprint(b[0, 0])"]
+    status, stdout = alone(program)
+    out = tempfile.mkdtemp(prefix="record-")
+    done = subprocess.run(in_small_mount("/dev/shm", "6m", [PROBE, "run", out, "--", *program]), capture_output=True,
+                          text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (status, stdout), done
+    run = Bundle(glob.glob(out + "/run-*.opsb")[0])
+    gemms = [call for call in run.calls if call["what"].startswith("dgemm")]
+    assert len(gemms) == 8 and all(call["operands"]["A"]["before"] != "-" for call in gemms)
+
+
+def limits_of_the_program_are_not_hit():
+    for limit in ("nofile", "fsize", "as"):
+        run = same_as_alone([VICTIM, "limits", limit])
+        assert run.status == 0, (limit, run.status, run.stderr)
+        assert int(run.report["calls"]) > 0 or limit == "as", (limit, run.report)
+
+
+def closed_descriptors_change_nothing():
+    run = same_as_alone([VICTIM, "closes_all"])
+    assert run.status == 4 and len(run.runs[0].calls) == 3
+
+
+def start_endless(out, *options):
+    flag = os.path.join(out, "..", os.path.basename(out) + ".flag")
+    probe = subprocess.Popen([PROBE, "run", out, *options, "--", VICTIM, "endless", flag], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, text=True)
+    deadline = time.time() + 60
+    while not os.path.exists(flag) and time.time() < deadline:
+        time.sleep(0.02)
+    child = int(subprocess.run(["pgrep", "-P", str(probe.pid)], capture_output=True, text=True).stdout.split()[0])
+    return probe, child
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def killed_program_leaves_a_complete_run():
+    out = tempfile.mkdtemp(prefix="record-")
+    probe, child = start_endless(out)
+    os.kill(child, signal.SIGKILL)
+    assert probe.wait(60) == 128 + signal.SIGKILL
+    run = Bundle(glob.glob(out + "/run-*.opsb")[0])
+    numbers = [int(call["number"]) for call in run.calls]
+    assert len(numbers) > 100 and numbers == list(range(1, len(numbers) + 1))
+
+
+def killed_collector_does_not_stop_the_program():
+    before = sessions()
+    out = tempfile.mkdtemp(prefix="record-")
+    probe, child = start_endless(out)
+    os.kill(probe.pid, signal.SIGKILL)
+    probe.wait(60)
+    time.sleep(0.3)
+    assert is_alive(child)
+    os.kill(child, signal.SIGKILL)
+    deadline = time.time() + 10
+    while is_alive(child) and time.time() < deadline:
+        time.sleep(0.02)
+    left = sessions() - before
+    assert left, "the rings outlive both"
+    done = subprocess.run([PROBE, "recover", out], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done
+    assert not (sessions() - before), "recovery removes the session"
+    calls = {}
+    for path in glob.glob(out + "/*.opsb"):
+        for call in Bundle(path).calls:
+            calls[int(call["number"])] = call
+    assert len(calls) > 300 and sorted(calls) == list(range(1, len(calls) + 1)), (len(calls), max(calls))
+    again = subprocess.run([PROBE, "recover", out], capture_output=True, text=True)
+    assert again.returncode != 0 and "no recording was left" in again.stderr
+
+
+def recovery_leaves_a_living_session_alone():
+    out = tempfile.mkdtemp(prefix="record-")
+    probe, child = start_endless(out)
+    done = subprocess.run([PROBE, "recover", out], capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and "no recording was left" in done.stderr, done
+    os.kill(child, signal.SIGTERM)
+    assert probe.wait(60) == 128 + signal.SIGTERM
+    assert len(Bundle(glob.glob(out + "/run-*.opsb")[0]).calls) > 100
+
+
+def signals_reach_the_program():
+    out = tempfile.mkdtemp(prefix="record-")
+    probe, _ = start_endless(out)
+    os.kill(probe.pid, signal.SIGTERM)
+    assert probe.wait(60) == 128 + signal.SIGTERM
+    assert len(Bundle(glob.glob(out + "/run-*.opsb")[0]).calls) > 100
+
+
+def signal_to_the_collector_asks_for_a_bundle():
+    out = tempfile.mkdtemp(prefix="record-")
+    probe, child = start_endless(out)
+    os.kill(probe.pid, signal.SIGUSR2)
+    deadline = time.time() + 30
+    while not glob.glob(out + "/*-requested.opsb") and time.time() < deadline:
+        time.sleep(0.05)
+    os.kill(child, signal.SIGTERM)
+    probe.wait(60)
+    bundle = Bundle(glob.glob(out + "/*-requested.opsb")[0])
+    assert bundle.failure["outcome"] == "requested" and bundle.calls[-1]["operands"]["A"]["stored"].startswith("1")
+
+
+def unwritable_output_is_refused_before_the_program_starts():
+    for out in ("/proc/nothing", "/etc/passwd/x"):
+        done = subprocess.run([PROBE, "run", out, "--", "/bin/echo", "started"], capture_output=True, text=True)
+        assert done.returncode == 125 and done.stdout == "" and out.split("/")[1] in done.stderr, done
+
+
+def memory_grows_by_no_more_than_the_budget():
+    need_numpy()
+    text = ("import resource, numpy as np\na = np.ones((256, 256))\n"
+            "for i in range(400): a[0, 0] = i; b = a @ a\n"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)")
+    plain = int(alone([PYTHON, "-c", text])[1])
+    run = Run([PYTHON, "-c", text], ["budget=33554432"])
+    grown = int(run.stdout) - plain
+    assert grown < (32 + 16) * 1024, grown
+
+
+main(globals())
