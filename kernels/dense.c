@@ -11,7 +11,8 @@ opd_status opd_dense_new(opd_dense *out, int64_t rows, int64_t cols, bool is_com
 {
     size_t count;
     if (!opd_mul_size(&count, (size_t)rows, (size_t)cols)) {
-        return opd_fail(OPD_E_LIMIT, "a matrix of %lld x %lld elements is too large", (long long)rows, (long long)cols);
+        opd_fail(OPD_E_LIMIT, "a matrix of %lld x %lld elements is too large", (long long)rows, (long long)cols);
+        return OPD_E_LIMIT;
     }
     opd_dense matrix = { .rows = rows, .cols = cols, .below = rows, .above = cols };
     void *block[3] = { NULL, NULL, NULL };
