@@ -16,6 +16,9 @@ if(OPD_SANITIZE)
   target_compile_options(opd_flags INTERFACE -fsanitize=${OPD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(opd_flags INTERFACE -fsanitize=${OPD_SANITIZE})
 endif()
+if(OPD_FUZZ)
+  target_compile_options(opd_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # Warnings of hand-written code; generated code is compiled without them.
 add_library(opd_warnings INTERFACE)

@@ -10,29 +10,29 @@
 #include "bundle.pb-c.h"
 #include "capped.h"
 
+/* clang-format off */
 #define HEADER_FIELDS(N, T) \
-    N(version)              \
-    T(producer) T(kind) N(created_realtime_ns) N(created_monotonic_ns) N(pid) T(program) T(command) T(capture)
+    N(version) T(producer) T(kind) N(created_realtime_ns) N(created_monotonic_ns) N(pid) T(program) T(command) T(capture)
 #define ENVIRONMENT_FIELDS(N, T) \
     T(cpu_model) T(isa) T(kernel) T(libc) N(cpu_count) N(l1d_bytes) N(l2_bytes) N(l3_bytes) N(mxcsr) T(variables)
 #define MODULE_FIELDS(N, T) T(path) T(build_id) T(core) T(config) N(start) N(end) N(threads)
 #define THREAD_FIELDS(N, T) N(pid) N(tid) T(name)
-#define EVENT_FIELDS(N, T)  T(kind) T(name) N(thread) N(time_ns) N(value)
-#define FAILURE_FIELDS(N, T)                                                                                      \
-    N(outcome)                                                                                                    \
-    N(thread) N(call_number) T(operand) N(bad_count) N(signal) N(signal_code) N(fault_address) N(pc) T(pc_symbol) \
-        N(distance) T(label) N(confidence) T(reason) N(time_ns)
-#define FRAME_FIELDS(N, T)   N(address) N(module) T(symbol)
+#define EVENT_FIELDS(N, T) T(kind) T(name) N(thread) N(time_ns) N(value)
+#define FAILURE_FIELDS(N, T) \
+    N(outcome) N(thread) N(call_number) T(operand) N(bad_count) N(signal) N(signal_code) N(fault_address) N(pc) \
+    T(pc_symbol) N(distance) T(label) N(confidence) T(reason) N(time_ns)
+#define FRAME_FIELDS(N, T) N(address) N(module) T(symbol)
 #define LINEAGE_FIELDS(N, T) T(parent) T(step) T(verdict)
 
-#define PUT_NUMBER(field)        \
+#define PUT_NUMBER(field) \
     message.field = from->field; \
     message.has_##field = from->field != 0;
-#define PUT_TEXT(field)                                                                    \
+#define PUT_TEXT(field) \
     message.field = capped_borrow(from->field, strnlen(from->field, sizeof(from->field))); \
     message.has_##field = message.field.len > 0;
 #define GET_NUMBER(field) to->field = message->field;
-#define GET_TEXT(field)   take_text(to->field, sizeof(to->field), message->field);
+#define GET_TEXT(field) take_text(to->field, sizeof(to->field), message->field);
+/* clang-format on */
 
 static void take_text(char *to, size_t size, ProtobufCBinaryData from)
 {
