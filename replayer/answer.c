@@ -178,12 +178,10 @@ static void read_outcome(opd_replay_result *out, const opd_spawn *spawn)
         return;
     }
     opd_failure failure = { .index_rank = -1 };
-    bool is_mine = true;
     if (stage != OPD_STAGE_FAULTED) {
         read_death(&failure, spawn, stage);
-    } else if (job->fault_stage == OPD_STAGE_ARMED) {
-        read_fault(&failure, job);
-    } else if (job->fault.signal == SIGILL && job->fault_stage == OPD_STAGE_LOADING) {
+    } else if (job->fault_stage == OPD_STAGE_ARMED ||
+               (job->fault.signal == SIGILL && job->fault_stage == OPD_STAGE_LOADING)) {
         read_fault(&failure, job);
     } else {
         name_pc(&failure, &job->fault);
@@ -193,7 +191,7 @@ static void read_outcome(opd_replay_result *out, const opd_spawn *spawn)
                  job->result.runs > 0 ? ": the call before may have damaged memory" : "");
     }
     /* An earlier run's finding stands; a death in the harness after it is only its echo. */
-    is_mine = out->observed.outcome == OPD_OUTCOME_OK || failure.outcome != OPD_OUTCOME_HARNESS;
+    bool is_mine = out->observed.outcome == OPD_OUTCOME_OK || failure.outcome != OPD_OUTCOME_HARNESS;
     if (is_mine) {
         out->observed = failure;
     }

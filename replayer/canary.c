@@ -14,7 +14,7 @@
 #define TAG_64 UINT64_C(0x5cade)
 #define TAG_32 UINT32_C(0x5a)
 
-void opd_canary_fill(uint8_t *from, uint8_t *to, uintptr_t phase, opd_dtype dtype, int operand, bool is_content)
+void opd_canary_fill(uint8_t *from, const uint8_t *to, uintptr_t phase, opd_dtype dtype, int operand, bool is_content)
 {
     opd_dtype part = opd_dtype_real(dtype);
     size_t size = part == OPD_F64 ? 8 : part == OPD_F32 ? 4 : 1;

@@ -14,7 +14,7 @@ typedef struct opd_canary {
 } opd_canary;
 
 /* Fills [from, to); elements of dtype are at addresses phase + k * size. */
-void opd_canary_fill(uint8_t *from, uint8_t *to, uintptr_t phase, opd_dtype dtype, int operand, bool is_content);
+void opd_canary_fill(uint8_t *from, const uint8_t *to, uintptr_t phase, opd_dtype dtype, int operand, bool is_content);
 /* Is the component at element (a NaN, of real type part) a canary that arithmetic handed on? */
 opd_canary opd_canary_read(opd_dtype part, const void *element);
 

@@ -17,8 +17,6 @@
 #include "isa.h"
 #include "job.h"
 
-extern char **environ;
-
 /* Prefixes of variables that change what a numerical library does; kept in records, replaced in workers. */
 static const char *const prefixes[] = { "OPENBLAS_", "GOTO_", "OMP_", "MKL_", "BLIS_", "DNNL_", "KMP_", "GOMP_" };
 /* Kept in records as well, never carried over: they would load the recorder, or other libraries than the one wanted. */

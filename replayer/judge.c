@@ -4,15 +4,12 @@
  * terms); beyond n/2 + 16 no order of summation explains it; between, it passes when the serial sums in the same precision are at
  * least half as far off. Classes come first: a NaN or Inf that the reference does not have is never within a bound.
  */
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "canary.h"
-#include "judge.h"
-
-#define PASS_RATIO 16.0
+#include "component.h"
 
 static bool is_judged(const opd_judge *judge, int operand)
 {
@@ -53,7 +50,7 @@ void opd_judge_begin(opd_judge *judge, const opd_job *job, const opd_call *call)
         terms < 0) {
         terms = 0;
     }
-    judge->cap = PASS_RATIO + (double)terms / 2;
+    judge->cap = OPD_PASS_RATIO + (double)terms / 2;
 }
 
 opd_status opd_judge_reference(opd_judge *judge)
@@ -86,49 +83,7 @@ opd_status opd_judge_reference(opd_judge *judge)
 
 /* --------------------------------------------------------------------------------------- born NaN and Inf */
 
-static double narrow(opd_dtype dtype, long double value)
-{
-    uint8_t element[16];
-    double re = 0;
-    double im = 0;
-    opd_dtype part = opd_dtype_real(dtype);
-    if (part == OPD_F64) {
-        return (double)value;
-    }
-    opd_element_store(part, element, (double)value, 0);
-    opd_element_load(part, element, &re, &im);
-    return re;
-}
-
-/* One component of an output, where it is, and what the reference says of it. */
-typedef struct component {
-    const opd_operand *operand;
-    int number;
-    int64_t flat;
-    int64_t index[OPD_MAX_RANK];
-    const uint8_t *element;
-    double part[2];
-    int parts;
-} component;
-
-static bool load_component(component *item, const opd_judge *judge, int operand, int64_t flat)
-{
-    const opd_tensor *view = &judge->call->operands[operand].view;
-    item->operand = &judge->call->operands[operand];
-    item->number = operand;
-    item->flat = flat;
-    opd_tensor_unflatten(view, flat, item->index);
-    if (!opd_tensor_exists(view, item->index)) {
-        return false;
-    }
-    item->element = (const uint8_t *)view->data + opd_tensor_offset(view, item->index);
-    item->parts = opd_dtype_is_complex(view->dtype) ? 2 : 1;
-    item->part[1] = 0;
-    opd_element_load(view->dtype, item->element, &item->part[0], &item->part[1]);
-    return true;
-}
-
-static void place_failure(opd_failure *failure, const component *item)
+static void place_failure(opd_failure *failure, const opd_component *item)
 {
     snprintf(failure->operand, sizeof failure->operand, "%s", item->operand->name);
     failure->index_rank = item->operand->view.rank;
@@ -136,7 +91,7 @@ static void place_failure(opd_failure *failure, const component *item)
 }
 
 /* Where a NaN came from, when its payload still tells. */
-static void read_payload(opd_failure *failure, const opd_judge *judge, const component *item)
+static void read_payload(opd_failure *failure, const opd_judge *judge, const opd_component *item)
 {
     opd_dtype part = opd_dtype_real(item->operand->view.dtype);
     size_t used = strlen(failure->reason);
@@ -164,7 +119,7 @@ void opd_judge_born(opd_failure *failure, const opd_judge *judge)
 {
     for (int i = 0; i < judge->call->operand_count; i++) {
         opd_health health;
-        component item;
+        opd_component item;
         if (!is_judged(judge, i) || !opd_dtype_is_float(judge->call->operands[i].view.dtype)) {
             continue;
         }
@@ -182,7 +137,7 @@ void opd_judge_born(opd_failure *failure, const opd_judge *judge)
                  judge->call->operands[i].name, is_nan ? "NaN" : "Inf");
         int64_t count = opd_tensor_count(&judge->call->operands[i].view);
         for (int64_t flat = 0; flat < count; flat++) {
-            if (load_component(&item, judge, i, flat) &&
+            if (opd_component_load(&item, judge, i, flat) &&
                 (is_nan ? isnan(item.part[0]) || isnan(item.part[1]) : isinf(item.part[0]) || isinf(item.part[1]))) {
                 place_failure(failure, &item);
                 read_payload(failure, judge, &item);
@@ -195,81 +150,7 @@ void opd_judge_born(opd_failure *failure, const opd_judge *judge)
 
 /* ---------------------------------------------------------------------------------------- the gauge rule */
 
-/* Distance of neighbouring numbers of a type at |value|, the smallest subnormal at least. */
-static double ulp_at(opd_dtype part, double value)
-{
-    static const struct {
-        opd_dtype part;
-        int digits, least;
-    } formats[] = { { OPD_F64, 53, -1022 }, { OPD_F32, 24, -126 }, { OPD_F16, 11, -14 }, { OPD_BF16, 8, -126 } };
-    for (size_t i = 0; i < OPD_COUNT(formats); i++) {
-        if (formats[i].part == part) {
-            int exponent = value == 0 || !isfinite(value) ? formats[i].least : ilogb(value);
-            exponent = exponent < formats[i].least ? formats[i].least : exponent;
-            return ldexp(1.0, exponent - formats[i].digits + 1);
-        }
-    }
-    return 1.0;
-}
-
-static double largest_of(opd_dtype part)
-{
-    return part == OPD_F32 || part == OPD_BF16 ? (double)FLT_MAX : part == OPD_F16 ? 65504.0 : DBL_MAX;
-}
-
-/* The smallest normal number under flush-to-zero or denormals-are-zero, else the smallest subnormal. */
-static double ignored_error(uint32_t mxcsr, opd_dtype part)
-{
-    bool is_flushed = (mxcsr & 0x8040) != 0;
-    return is_flushed ? (part == OPD_F64 ? DBL_MIN : (double)FLT_MIN) : ulp_at(part, 0);
-}
-
-static bool same_class(double got, double want)
-{
-    if (isnan(want) || isnan(got)) {
-        return isnan(want) && isnan(got);
-    }
-    return isinf(want) || isinf(got) ? got == want : true;
-}
-
-/* Error of one element in units of eps * gauge; INFINITY when the classes differ. */
-static double element_ratio(const component *item, const long double *want, long double gauge, uint32_t mxcsr)
-{
-    opd_dtype dtype = item->operand->view.dtype;
-    opd_dtype part = opd_dtype_real(dtype);
-    double worst = 0;
-    if (!opd_dtype_is_float(dtype)) {
-        return (long double)item->part[0] == want[0] ? 0 : (double)INFINITY;
-    }
-    if (gauge > (long double)largest_of(part)) {
-        return 0; /* partial sums may overflow on the way: any class is legal */
-    }
-    bool is_special = false;
-    bool is_got_special = false;
-    bool is_same = true;
-    for (int k = 0; k < item->parts; k++) {
-        double rounded = narrow(dtype, want[k]);
-        is_special |= !isfinite(rounded);
-        is_got_special |= !isfinite(item->part[k]);
-        is_same &= same_class(item->part[k], rounded);
-    }
-    /* Complex products with Inf or NaN have no one right pair of classes. */
-    if (is_special || is_got_special) {
-        bool is_right = item->parts == 2 ? is_special && is_got_special : is_same;
-        return is_right ? 0 : (double)INFINITY;
-    }
-    for (int k = 0; k < item->parts; k++) {
-        long double error = fabsl((long double)item->part[k] - want[k]);
-        error -= 0.5L * (long double)ulp_at(part, (double)want[k]) + (long double)ignored_error(mxcsr, part);
-        if (error > 0) {
-            double ratio = (double)(error / ((long double)opd_dtype_epsilon(dtype) * gauge));
-            worst = isnan(ratio) || ratio > worst ? ratio : worst;
-        }
-    }
-    return worst;
-}
-
-static void note_worst(opd_numbers *numbers, const component *item, const long double *want, double ratio)
+static void note_worst(opd_numbers *numbers, const opd_component *item, const long double *want, double ratio)
 {
     opd_dtype part = opd_dtype_real(item->operand->view.dtype);
     for (int k = 0; k < item->parts; k++) {
@@ -278,7 +159,7 @@ static void note_worst(opd_numbers *numbers, const component *item, const long d
             double size = fabs((double)want[k]);
             numbers->max_abs = fmax(numbers->max_abs, error);
             numbers->max_rel = fmax(numbers->max_rel, size > 0 ? error / size : error > 0 ? (double)INFINITY : 0);
-            numbers->max_ulp = fmax(numbers->max_ulp, error / ulp_at(part, (double)want[k]));
+            numbers->max_ulp = fmax(numbers->max_ulp, error / opd_ulp_at(part, (double)want[k]));
         }
     }
     if (numbers->worst_rank < 0 || ratio > numbers->ratio) {
@@ -305,10 +186,11 @@ static double naive_ratio(const opd_judge *judge)
             continue;
         }
         for (int64_t flat = 0; flat < opd_tensor_count(&operand->view); flat++) {
-            component item = { .operand = operand, .parts = parts };
+            opd_component item = { .operand = operand, .parts = parts };
             item.part[0] = (double)output->naive[flat * parts];
             item.part[1] = parts == 2 ? (double)output->naive[flat * 2 + 1] : 0;
-            double ratio = element_ratio(&item, output->value + flat * parts, output->gauge[flat], judge->job->mxcsr);
+            double ratio =
+                opd_component_ratio(&item, output->value + flat * parts, output->gauge[flat], judge->job->mxcsr);
             worst = isfinite(ratio) && ratio > worst ? ratio : worst;
         }
     }
@@ -346,12 +228,12 @@ static void describe_mismatch(opd_failure *failure, const opd_numbers *numbers)
         snprintf(failure->reason, sizeof failure->reason,
                  "%s holds %.17g, right is %.17g: %.3g times eps * gauge, rounding explains %.3g",
                  numbers->worst_operand, numbers->got_re, numbers->want_re, numbers->ratio,
-                 numbers->ratio > numbers->cap ? numbers->cap : PASS_RATIO);
+                 numbers->ratio > numbers->cap ? numbers->cap : OPD_PASS_RATIO);
     }
 }
 
 /* An index of NaN data is not specified, but must be one. */
-static bool is_unspecified_index(const opd_judge *judge, const component *item)
+static bool is_unspecified_index(const opd_judge *judge, const opd_component *item)
 {
     int64_t count = 0;
     for (int i = 0; i < judge->call->operand_count; i++) {
@@ -366,134 +248,38 @@ static bool is_unspecified_index(const opd_judge *judge, const component *item)
 void opd_judge_numbers(opd_numbers *numbers, opd_failure *failure, opd_judge *judge)
 {
     opd_numbers found = { .cap = judge->cap, .naive_ratio = judge->naive_ratio, .worst_rank = -1, .is_valid = true };
-    component item;
-    component worst = { .operand = NULL };
+    opd_component item;
+    opd_component worst = { .operand = NULL };
     uint64_t bad = 0;
     for (int i = 0; i < judge->call->operand_count; i++) {
         const opd_judge_output *output = &judge->outputs[i];
         int64_t count = output->value != NULL ? opd_tensor_count(&judge->call->operands[i].view) : 0;
         for (int64_t flat = 0; flat < count; flat++) {
-            if (!load_component(&item, judge, i, flat)) {
+            if (!opd_component_load(&item, judge, i, flat)) {
                 continue;
             }
             const long double *want = output->value + flat * item.parts;
-            double ratio = element_ratio(&item, want, output->gauge[flat], judge->job->mxcsr);
-            if (ratio > PASS_RATIO && is_unspecified_index(judge, &item)) {
+            double ratio = opd_component_ratio(&item, want, output->gauge[flat], judge->job->mxcsr);
+            if (ratio > OPD_PASS_RATIO && is_unspecified_index(judge, &item)) {
                 ratio = 0;
             }
             if (found.worst_rank < 0 || ratio > found.ratio) {
                 worst = item;
             }
-            bad += ratio > PASS_RATIO;
+            bad += ratio > OPD_PASS_RATIO;
             note_worst(&found, &item, want, ratio);
         }
     }
     *numbers = found;
-    judge->is_naive_wanted = found.ratio > PASS_RATIO && found.ratio <= found.cap && !judge->has_naive;
-    judge->is_right = found.ratio <= PASS_RATIO || (found.ratio <= found.cap && found.ratio <= 2 * found.naive_ratio);
-    if (!judge->is_right && !judge->is_naive_wanted && failure->outcome == OPD_OUTCOME_OK) {
+    judge->is_naive_wanted = found.ratio > OPD_PASS_RATIO && found.ratio <= found.cap && !judge->has_naive;
+    judge->is_right =
+        bad == 0 || found.ratio <= OPD_PASS_RATIO || (found.ratio <= found.cap && found.ratio <= 2 * found.naive_ratio);
+    if (worst.operand != NULL && !judge->is_right && !judge->is_naive_wanted && failure->outcome == OPD_OUTCOME_OK) {
         failure->outcome = OPD_OUTCOME_MISMATCH;
         failure->bad_count = bad;
         place_failure(failure, &worst);
         describe_mismatch(failure, numbers);
     }
-}
-
-/* ------------------------------------------------------------------------------ against recorded outputs */
-
-static bool close_statistics(const opd_judge *judge, int operand, const opd_health *here)
-{
-    const opd_operand *item = &judge->call->operands[operand];
-    const opd_health *then = &item->health_after;
-    const opd_judge_output *output = &judge->outputs[operand];
-    long double gauge = 0;
-    if ((item->flags & OPD_OPERAND_HAS_HEALTH) == 0) {
-        return true; /* nothing but the digest is known */
-    }
-    if (then->nan != here->nan || then->pos_inf != here->pos_inf || then->neg_inf != here->neg_inf) {
-        return false;
-    }
-    for (int64_t i = 0; i < opd_tensor_count(&item->view); i++) {
-        gauge = output->gauge[i] > gauge ? output->gauge[i] : gauge;
-    }
-    double bound = 2 * fmax(PASS_RATIO, judge->cap) * opd_dtype_epsilon(item->view.dtype) * (double)gauge +
-                   2 * ulp_at(opd_dtype_real(item->view.dtype), (double)gauge);
-    bool has_range = then->min <= then->max && here->min <= here->max;
-    return !has_range || (fabs(then->min - here->min) <= bound && fabs(then->max - here->max) <= bound);
-}
-
-/* Both may be off to one side of the right value each: twice the bound of one. */
-static opd_same close_content(const opd_judge *judge, int operand, const opd_tensor *recorded)
-{
-    const opd_judge_output *output = &judge->outputs[operand];
-    double allowed = 2 * fmax(PASS_RATIO, fmin(judge->cap, 2 * judge->naive_ratio));
-    component here;
-    component then;
-    for (int64_t flat = 0; flat < opd_tensor_count(recorded); flat++) {
-        if (!load_component(&here, judge, operand, flat)) {
-            continue;
-        }
-        then = here;
-        opd_element_load(recorded->dtype, (uint8_t *)recorded->data + opd_tensor_offset(recorded, here.index),
-                         &then.part[0], &then.part[1]);
-        if (!same_class(here.part[0], then.part[0]) || !same_class(here.part[1], then.part[1])) {
-            return OPD_SAME_DIFFERENT;
-        }
-        if (output->value == NULL || !isfinite(then.part[0]) || !isfinite(then.part[1])) {
-            continue;
-        }
-        long double want[2] = { (long double)then.part[0], (long double)then.part[1] };
-        if (element_ratio(&here, want, output->gauge[flat], judge->job->mxcsr) > allowed) {
-            return OPD_SAME_DIFFERENT;
-        }
-    }
-    return output->value != NULL ? OPD_SAME_BOUND : OPD_SAME_UNKNOWN;
-}
-
-static opd_same compare_output(const opd_judge *judge, int operand, const opd_health *here)
-{
-    const opd_job_operand *slot = &judge->job->operands[operand];
-    const opd_operand *item = &judge->call->operands[operand];
-    if (slot->recorded_bytes == 0) {
-        if (judge->outputs[operand].value == NULL) {
-            return OPD_SAME_UNKNOWN;
-        }
-        return judge->is_right && close_statistics(judge, operand, here) ? OPD_SAME_BOUND : OPD_SAME_DIFFERENT;
-    }
-    int64_t low = 0;
-    int64_t high = 0;
-    void *memory = NULL;
-    opd_tensor recorded = item->view;
-    opd_tensor_span(&recorded, &low, &high);
-    if (high - low > (int64_t)OPD_JOB_OUTPUT_LIMIT || opd_alloc(&memory, (size_t)(high - low)) != OPD_OK) {
-        return OPD_SAME_UNKNOWN;
-    }
-    recorded.data = (uint8_t *)memory - low;
-    opd_tensor_unpack(&recorded, (const uint8_t *)judge->job + slot->recorded);
-    opd_same same = close_content(judge, operand, &recorded);
-    opd_free(memory);
-    return same;
-}
-
-opd_same opd_judge_same(const opd_judge *judge, const opd_operand *outputs, const int *numbers, int count)
-{
-    opd_same worst = OPD_SAME_UNKNOWN;
-    for (int i = 0; i < count; i++) {
-        const opd_operand *then = &judge->call->operands[numbers[i]];
-        if (opd_digest_is_none(&then->after)) {
-            continue;
-        }
-        if (opd_digest_equal(&then->after, &outputs[i].after)) {
-            worst = worst == OPD_SAME_UNKNOWN ? OPD_SAME_BITWISE : worst;
-            continue;
-        }
-        opd_same same = compare_output(judge, numbers[i], &outputs[i].health_after);
-        if (same == OPD_SAME_UNKNOWN) {
-            return same;
-        }
-        worst = same > worst ? same : worst;
-    }
-    return worst;
 }
 
 void opd_judge_done(opd_judge *judge)

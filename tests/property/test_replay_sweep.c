@@ -115,14 +115,16 @@ static const struct {
     const char *why;
 } known[] = {
     { "0.3.21", " gemv ", "m % 4 == 2", OPD_OUTCOME_OOB_READ, "complex kernels read past x" },
+    { "0.3.21", " hemv ", "1", OPD_OUTCOME_OOB_READ, "z: past y for odd n; c: past x as in gemv" },
     { "0.3.21", " dotu dotc ", "incx != 1 || incy != 1", OPD_OUTCOME_OOB_READ,
       "the strided loop loads one element ahead" },
     { "0.3.21", " nrm2 ", "incx < 0", OPD_OUTCOME_MISMATCH, "0 instead of the norm" },
     { "0.3.21", " imatcopy ", "1", OPD_OUTCOME_CRASH, "the copy it allocates is too small: heap overrun" },
-    { "libblis", " scal asum iamax ", "incx < 0", OPD_OUTCOME_OOB_READ,
+    { "libblis", " gemm ", "m > 0 && n > 0", OPD_OUTCOME_OOB_READ, "small transposed products read past B" },
+    { "libblis", " scal rscal asum iamax ", "incx < 0", OPD_OUTCOME_OOB_READ,
       "walks the vector that the standard says is empty" },
-    { "libblis", " scal asum iamax ", "incx < 0", OPD_OUTCOME_OOB_WRITE, "the same" },
-    { "libblis", " scal asum iamax ", "incx < 0", OPD_OUTCOME_MISMATCH, "the same" },
+    { "libblis", " scal rscal asum iamax ", "incx < 0", OPD_OUTCOME_OOB_WRITE, "the same" },
+    { "libblis", " scal rscal asum iamax ", "incx < 0", OPD_OUTCOME_MISMATCH, "the same" },
 };
 
 static bool is_known(const opd_replay_result *result, const opd_call *call)
@@ -187,7 +189,7 @@ static void every_routine_is_clean_or_known(void **state)
         const char *library, *core;
     } cells[] = { { "openblas", "Haswell" }, { "openblas", "Nehalem" }, { "netlib", NULL }, { "blis", NULL } };
     const char *rounds_text = getenv("OPD_TEST_ROUNDS");
-    int rounds = rounds_text != NULL ? atoi(rounds_text) : ROUNDS_DEFAULT;
+    int rounds = rounds_text != NULL ? (int)strtol(rounds_text, NULL, 10) : ROUNDS_DEFAULT;
     tally count = { .runs = 0 };
     (void)state;
     for (int round = 0; round < rounds; round++) {

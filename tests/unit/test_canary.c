@@ -13,8 +13,8 @@
 
 static void payload_survives_arithmetic(void **state)
 {
-    double wide[16];
-    float narrow[16];
+    double wide[16] = { 0 };
+    float narrow[16] = { 0 };
     (void)state;
     opd_canary_fill((uint8_t *)wide, (uint8_t *)(wide + 16), (uintptr_t)wide, OPD_C128, 5, false);
     opd_canary_fill((uint8_t *)narrow, (uint8_t *)(narrow + 16), (uintptr_t)narrow, OPD_F32, 3, true);
@@ -45,7 +45,7 @@ static void ordinary_values_are_no_canaries(void **state)
 
 static void words_keep_step_with_misaligned_elements(void **state)
 {
-    _Alignas(8) uint8_t bytes[64];
+    _Alignas(8) uint8_t bytes[64] = { 0 };
     double value;
     (void)state;
     /* Elements at 4 modulo 8, the area larger on either side. */
@@ -59,7 +59,7 @@ static void words_keep_step_with_misaligned_elements(void **state)
 
 static void integers_get_varied_bytes(void **state)
 {
-    uint8_t bytes[256];
+    uint8_t bytes[256] = { 0 };
     int seen = 0;
     uint8_t is_seen[256] = { 0 };
     (void)state;

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One element of an output and its error in units of the gauge rule. */
+#ifndef OPD_REPLAYER_COMPONENT_H
+#define OPD_REPLAYER_COMPONENT_H
+
+#include "judge.h"
+
+#define OPD_PASS_RATIO 16.0
+
+typedef struct opd_component {
+    const opd_operand *operand;
+    int number; /* of the operand */
+    int64_t index[OPD_MAX_RANK];
+    const uint8_t *element;
+    double part[2]; /* re, im */
+    int parts;
+} opd_component;
+
+/* The element at row-major position flat; false when it does not exist. */
+bool opd_component_load(opd_component *item, const opd_judge *judge, int operand, int64_t flat);
+/* Error against want (as many parts) in units of eps * gauge; INFINITY when the classes differ. */
+double opd_component_ratio(const opd_component *item, const long double *want, long double gauge, uint32_t mxcsr);
+/* Distance of neighbouring numbers of a type at |value|, the smallest subnormal at least. */
+double opd_ulp_at(opd_dtype part, double value);
+/* Both NaN, or the same infinity, or both finite. */
+bool opd_same_class(double got, double want);
+
+#endif

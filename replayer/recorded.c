@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Outputs against those of the recorded run: by digest, else by content, else by what statistics say. */
+#include <math.h>
+
+#include "component.h"
+
+static bool close_statistics(const opd_judge *judge, int operand, const opd_health *here)
+{
+    const opd_operand *item = &judge->call->operands[operand];
+    const opd_health *then = &item->health_after;
+    const opd_judge_output *output = &judge->outputs[operand];
+    long double gauge = 0;
+    if ((item->flags & OPD_OPERAND_HAS_HEALTH) == 0) {
+        return true; /* nothing but the digest is known */
+    }
+    if (then->nan != here->nan || then->pos_inf != here->pos_inf || then->neg_inf != here->neg_inf) {
+        return false;
+    }
+    for (int64_t i = 0; i < opd_tensor_count(&item->view); i++) {
+        gauge = output->gauge[i] > gauge ? output->gauge[i] : gauge;
+    }
+    double bound = 2 * fmax(OPD_PASS_RATIO, judge->cap) * opd_dtype_epsilon(item->view.dtype) * (double)gauge +
+                   2 * opd_ulp_at(opd_dtype_real(item->view.dtype), (double)gauge);
+    bool has_range = then->min <= then->max && here->min <= here->max;
+    return !has_range || (fabs(then->min - here->min) <= bound && fabs(then->max - here->max) <= bound);
+}
+
+/* Both may be off to one side of the right value each: twice the bound of one. */
+static opd_same close_content(const opd_judge *judge, int operand, const opd_tensor *recorded)
+{
+    const opd_judge_output *output = &judge->outputs[operand];
+    double allowed = 2 * fmax(OPD_PASS_RATIO, fmin(judge->cap, 2 * judge->naive_ratio));
+    opd_component here;
+    opd_component then;
+    for (int64_t flat = 0; flat < opd_tensor_count(recorded); flat++) {
+        if (!opd_component_load(&here, judge, operand, flat)) {
+            continue;
+        }
+        then = here;
+        opd_element_load(recorded->dtype, (uint8_t *)recorded->data + opd_tensor_offset(recorded, here.index),
+                         &then.part[0], &then.part[1]);
+        if (!opd_same_class(here.part[0], then.part[0]) || !opd_same_class(here.part[1], then.part[1])) {
+            return OPD_SAME_DIFFERENT;
+        }
+        if (output->value == NULL || !isfinite(then.part[0]) || !isfinite(then.part[1])) {
+            continue;
+        }
+        long double want[2] = { (long double)then.part[0], (long double)then.part[1] };
+        if (opd_component_ratio(&here, want, output->gauge[flat], judge->job->mxcsr) > allowed) {
+            return OPD_SAME_DIFFERENT;
+        }
+    }
+    return output->value != NULL ? OPD_SAME_BOUND : OPD_SAME_UNKNOWN;
+}
+
+static opd_same compare_output(const opd_judge *judge, int operand, const opd_health *here)
+{
+    const opd_job_operand *slot = &judge->job->operands[operand];
+    const opd_operand *item = &judge->call->operands[operand];
+    if (slot->recorded_bytes == 0) {
+        if (judge->outputs[operand].value == NULL) {
+            return OPD_SAME_UNKNOWN;
+        }
+        return judge->is_right && close_statistics(judge, operand, here) ? OPD_SAME_BOUND : OPD_SAME_DIFFERENT;
+    }
+    int64_t low = 0;
+    int64_t high = 0;
+    void *memory = NULL;
+    opd_tensor recorded = item->view;
+    opd_tensor_span(&recorded, &low, &high);
+    if (high - low > (int64_t)OPD_JOB_OUTPUT_LIMIT || opd_alloc(&memory, (size_t)(high - low)) != OPD_OK) {
+        return OPD_SAME_UNKNOWN;
+    }
+    recorded.data = (uint8_t *)memory - low;
+    opd_tensor_unpack(&recorded, (const uint8_t *)judge->job + slot->recorded);
+    opd_same same = close_content(judge, operand, &recorded);
+    opd_free(memory);
+    return same;
+}
+
+opd_same opd_judge_same(const opd_judge *judge, const opd_operand *outputs, const int *numbers, int count)
+{
+    opd_same worst = OPD_SAME_UNKNOWN;
+    for (int i = 0; i < count; i++) {
+        const opd_operand *then = &judge->call->operands[numbers[i]];
+        if (opd_digest_is_none(&then->after)) {
+            continue;
+        }
+        if (opd_digest_equal(&then->after, &outputs[i].after)) {
+            worst = worst == OPD_SAME_UNKNOWN ? OPD_SAME_BITWISE : worst;
+            continue;
+        }
+        opd_same same = compare_output(judge, numbers[i], &outputs[i].health_after);
+        if (same == OPD_SAME_UNKNOWN) {
+            return same;
+        }
+        worst = same > worst ? same : worst;
+    }
+    return worst;
+}
