@@ -4,7 +4,7 @@ target_link_libraries(bad_blas PRIVATE Threads::Threads)
 target_compile_options(bad_blas PRIVATE -w)
 set_target_properties(bad_blas PROPERTIES C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
-foreach(name replay_faults replay_libraries)
+foreach(name replay_faults replay_libraries replay_bundle)
   opd_add_test(test_${name} ${CMAKE_CURRENT_LIST_DIR}/test_${name}.c ${CMAKE_SOURCE_DIR}/tests/support/handmade.c LABEL e2e
     LINK opd_replayer opd_proto opd_ops opd_core)
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/support)
