@@ -52,6 +52,11 @@ void opd_emit_fills(opd_emitter *emit);
 /* Does any output have a table, and one with expected values? */
 bool opd_emit_has_table(const opd_emitter *emit, bool with_values);
 bool opd_emit_is_checked(const opd_emitter *emit, int operand);
+/*
+ * Expected values of an output; NULL = its elements must be finite, no more. That is so without values, and for a NaN or Inf that is
+ * born as soon as the right value itself is not finite: then the birth is the failure.
+ */
+const long double *opd_emit_wanted(const opd_emitter *emit, int operand);
 
 /* The routine's prototype, and the call as one statement. */
 void opd_emit_prototype(opd_emitter *emit);

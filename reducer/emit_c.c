@@ -166,7 +166,7 @@ static void print_checks(opd_emitter *emit)
         const char *owner = is_returned ? operand->name : emit->arrays[emit->array_of[o]].name;
         snprintf(array, sizeof(array), "%s%s", owner, is_returned ? "_data" : "");
         const char *name = operand->name;
-        if (emit->options->want[o] != NULL) {
+        if (opd_emit_wanted(emit, o) != NULL) {
             opd_buffer_print(emit->out,
                              "    for (size_t i = 0; i < sizeof %s_expected / sizeof %s_expected[0]; i++) {\n"
                              "        const expected *e = &%s_expected[i];\n"

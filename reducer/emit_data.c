@@ -286,19 +286,36 @@ bool opd_emit_is_checked(const opd_emitter *emit, int operand)
            opd_tensor_existing(&bound->view) > 0;
 }
 
+static double round_to(opd_dtype dtype, long double value)
+{
+    return opd_dtype_real(dtype) == OPD_F32 ? (double)(float)value : (double)value;
+}
+
+const long double *opd_emit_wanted(const opd_emitter *emit, int operand)
+{
+    const opd_tensor *view = &emit->item->call.operands[operand].view;
+    const long double *want = emit->options->want[operand];
+    opd_outcome outcome = emit->failure->outcome;
+    if (want == NULL || (outcome != OPD_OUTCOME_NAN_BORN && outcome != OPD_OUTCOME_INF_BORN)) {
+        return want;
+    }
+    int64_t count = opd_tensor_count(view) * parts_of(view->dtype);
+    for (int64_t i = 0; i < count; i++) {
+        if (!isfinite(round_to(view->dtype, want[i]))) {
+            return NULL;
+        }
+    }
+    return want;
+}
+
 bool opd_emit_has_table(const opd_emitter *emit, bool with_values)
 {
     for (int o = 0; o < emit->item->call.operand_count; o++) {
-        if (opd_emit_is_checked(emit, o) && (emit->options->want[o] != NULL) == with_values) {
+        if (opd_emit_is_checked(emit, o) && (opd_emit_wanted(emit, o) != NULL) == with_values) {
             return true;
         }
     }
     return false;
-}
-
-static double round_to(opd_dtype dtype, long double value)
-{
-    return opd_dtype_real(dtype) == OPD_F32 ? (double)(float)value : (double)value;
 }
 
 /* Unit in the last place of a value of dtype's component. */
@@ -330,7 +347,7 @@ static void print_table(opd_emitter *emit, int operand)
 {
     const opd_operand *bound = &emit->item->call.operands[operand];
     const opd_tensor *view = &bound->view;
-    const long double *want = emit->options->want[operand];
+    const long double *want = opd_emit_wanted(emit, operand);
     int parts = parts_of(view->dtype);
     int64_t count = opd_tensor_count(view);
     int64_t size = (int64_t)opd_dtype_size(view->dtype) / parts;

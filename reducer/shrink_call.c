@@ -247,16 +247,17 @@ static bool try_scalar(opd_search_state *state, int slot, double re, double im)
     return (status == OPD_OK || state->bad_arg != 0) && try_call(state, &call, OPD_SLICE_PREFIX, NULL);
 }
 
-/* 1, 0, 2 in order of preference, then the real part alone. */
+/* 0 and 1 stay: one is not simpler than the other, and between them lies another rule about what must be read. */
 static bool simplify_scalar(opd_search_state *state, int slot)
 {
     static const double simple[] = { 1, 0, 2 };
     const opd_value value = state->best.call.attrs[slot];
+    if (value.im == 0 && (value.re == 0 || value.re == 1)) {
+        return false;
+    }
     for (size_t i = 0; i < OPD_COUNT(simple); i++) {
-        if (value.re == simple[i] && value.im == 0) {
-            return false;
-        }
-        if (try_scalar(state, slot, simple[i], 0)) {
+        bool is_same = value.re == simple[i] && value.im == 0;
+        if (!is_same && try_scalar(state, slot, simple[i], 0)) {
             return opd_commit(state, "%s = %g", value.name, simple[i]);
         }
     }
