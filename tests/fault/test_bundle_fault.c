@@ -216,7 +216,7 @@ static void a_failing_allocation_while_reading_is_an_error_and_no_damage(void **
     opd_free(file.bytes);
 }
 
-static void salvage_and_store_leave_nothing_behind_when_they_fail(void **state)
+static void salvage_leaves_nothing_behind_when_it_fails(void **state)
 {
     opd_salvage_report report;
     memory_file file;
@@ -284,7 +284,7 @@ int main(void)
         cmocka_unit_test(a_failing_write_loses_nothing_written),
         cmocka_unit_test(after_a_failed_allocation_the_writer_goes_on),
         cmocka_unit_test(a_failing_allocation_while_reading_is_an_error_and_no_damage),
-        cmocka_unit_test(salvage_and_store_leave_nothing_behind_when_they_fail),
+        cmocka_unit_test(salvage_leaves_nothing_behind_when_it_fails),
     };
 
     return cmocka_run_group_tests(tests, begin, end);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fuzz target: a tensor record whose codec, sizes and data are the fuzzer's, its check right. Nothing past the destination may be
- * written; what a round trip through the writer gives must be what went in.
+ * written, and as the digest is made up, nothing may be accepted.
  */
 #include <stddef.h>
 #include <stdint.h>
