@@ -71,7 +71,8 @@ static void compare_text(differences *found, const char *what, const char *a, co
 
 static void compare_count(differences *found, const char *what, uint64_t a, uint64_t b)
 {
-    char left[24], right[24];
+    char left[24];
+    char right[24];
     snprintf(left, sizeof left, "%" PRIu64, a);
     snprintf(right, sizeof right, "%" PRIu64, b);
     compare_text(found, what, left, right);
@@ -93,7 +94,8 @@ static void describe_libraries(char *text, size_t size, const opd_bundle *bundle
 static void compare_environments(differences *found, const opd_bundle *a, const opd_bundle *b)
 {
     static const opd_environment_info nothing = { 0 };
-    const opd_environment_info *left = opd_bundle_environment(a), *right = opd_bundle_environment(b);
+    const opd_environment_info *left = opd_bundle_environment(a);
+    const opd_environment_info *right = opd_bundle_environment(b);
     left = left != NULL ? left : &nothing;
     right = right != NULL ? right : &nothing;
     compare_text(found, "cpu", left->cpu_model, right->cpu_model);
@@ -112,7 +114,9 @@ static void compare_environments(differences *found, const opd_bundle *a, const 
 static void compare_digest(differences *found, const char *call, const char *operand, const char *when,
                            const opd_digest *a, const opd_digest *b)
 {
-    char what[256], left[OPD_DIGEST_TEXT], right[OPD_DIGEST_TEXT];
+    char what[256];
+    char left[OPD_DIGEST_TEXT];
+    char right[OPD_DIGEST_TEXT];
     if (opd_digest_equal(a, b) || opd_digest_is_none(a) || opd_digest_is_none(b)) {
         return;
     }
@@ -124,13 +128,16 @@ static void compare_digest(differences *found, const char *call, const char *ope
 
 static void compare_calls(differences *found, const opd_call *a, const opd_call *b, uint64_t position)
 {
-    char what[96], left[512], right[512];
+    char what[96];
+    char left[512];
+    char right[512];
     snprintf(what, sizeof what, "call %" PRIu64 " (%s)", position + 1, a->name);
     opd_call_describe(left, sizeof left, a);
     opd_call_describe(right, sizeof right, b);
     compare_text(found, what, left, right);
     for (int i = 0; i < a->operand_count && i < b->operand_count; i++) {
-        const opd_operand *x = &a->operands[i], *y = &b->operands[i];
+        const opd_operand *x = &a->operands[i];
+        const opd_operand *y = &b->operands[i];
         if (strcmp(x->name, y->name) == 0) {
             compare_digest(found, what, x->name, "before", &x->before, &y->before);
             compare_digest(found, what, x->name, "after", &x->after, &y->after);
@@ -141,10 +148,12 @@ static void compare_calls(differences *found, const opd_call *a, const opd_call 
 /* Calls are paired by position: two runs of one program give them in the same order per thread, and most have one. */
 static opd_status compare_all_calls(differences *found, const opd_bundle *a, const opd_bundle *b)
 {
-    uint64_t left = opd_bundle_call_count(a), right = opd_bundle_call_count(b);
+    uint64_t left = opd_bundle_call_count(a);
+    uint64_t right = opd_bundle_call_count(b);
     compare_count(found, "calls", left, right);
     for (uint64_t i = 0; i < left && i < right; i++) {
-        opd_call x, y;
+        opd_call x;
+        opd_call y;
         opd_status status = opd_bundle_call(&x, a, i);
         if (status == OPD_OK) {
             status = opd_bundle_call(&y, b, i);
@@ -159,7 +168,8 @@ static opd_status compare_all_calls(differences *found, const opd_bundle *a, con
 
 static void compare_failures(differences *found, const opd_bundle *a, const opd_bundle *b)
 {
-    uint32_t left = opd_bundle_failure_count(a), right = opd_bundle_failure_count(b);
+    uint32_t left = opd_bundle_failure_count(a);
+    uint32_t right = opd_bundle_failure_count(b);
     compare_count(found, "failures", left, right);
     for (uint32_t i = 0; i < left && i < right; i++) {
         char words[2][512];
@@ -199,7 +209,8 @@ static int report(differences *found)
 static int run(const opd_command *self, int argc, char **argv)
 {
     diff_options o = { 0 };
-    opd_bundle *a = NULL, *b = NULL;
+    opd_bundle *a = NULL;
+    opd_bundle *b = NULL;
     opd_command_parse(self, &o.shared, argc, argv);
     differences found = { .options = &o, .array = json_array() };
     opd_status status = opd_source_open(&a, o.paths[0], &o.shared);

@@ -119,7 +119,8 @@ static bool answer(int peer, int file, off_t size)
     static const char shared_head[] =
         "Access-Control-Allow-Origin: " VIEWER "\r\nAccess-Control-Allow-Private-Network: true\r\n"
         "Cache-Control: no-cache\r\nConnection: close\r\n";
-    char head[8192], reply[1024];
+    char head[8192];
+    char reply[1024];
     const struct timeval patience = { PATIENCE_S, 0 };
     setsockopt(peer, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     setsockopt(peer, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
@@ -162,7 +163,8 @@ static void url_name(char *text, size_t size, const char *path)
 
 static void announce(const open_options *o)
 {
-    char name[256], url[512];
+    char name[256];
+    char url[512];
     url_name(name, sizeof name, o->path);
     snprintf(url, sizeof url, "%s/#!/?url=http://127.0.0.1:%d/%s", VIEWER, PORT, name);
     if (o->shared.is_json) {
@@ -178,7 +180,8 @@ static void announce(const open_options *o)
 static int run(const opd_command *self, int argc, char **argv)
 {
     open_options o = { 0 };
-    int file = -1, listener = -1;
+    int file = -1;
+    int listener = -1;
     off_t size = 0;
     opd_command_parse(self, &o.shared, argc, argv);
     opd_status status = open_file(&file, &size, o.path);

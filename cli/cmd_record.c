@@ -111,7 +111,9 @@ static const char *shorten(const char *path)
 /* On standard error: standard output is the program's. */
 static void print_summary(const opd_record_report *report)
 {
-    char seen[32], stored[32], word[600];
+    char seen[32];
+    char stored[32];
+    char word[600];
     if (report->calls == 0) {
         fprintf(stderr, "ops-debug: no call was seen: %s\n",
                 report->why_nothing[0] != '\0' ? report->why_nothing : "the program made none");

@@ -169,7 +169,8 @@ typedef struct reduction {
 /* The log holds verdicts of this case judged in this way only: another way gets another name. */
 static void name_log(reduction *work, const reduce_options *o, const opd_replay_options *way)
 {
-    char id[OPD_DIGEST_TEXT], key[512];
+    char id[OPD_DIGEST_TEXT];
+    char key[512];
     opd_digest digest = opd_case_id(&work->item);
     opd_digest_print(id, &digest);
     opd_tensor bytes;
@@ -187,7 +188,8 @@ static void name_log(reduction *work, const reduce_options *o, const opd_replay_
 /* The result may not replace what it is made from. */
 static opd_status check_output(const reduce_options *o)
 {
-    struct stat from, to;
+    struct stat from;
+    struct stat to;
     if (stat(o->path, &from) == 0 && stat(o->out, &to) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino) {
         return opd_fail(OPD_E_INVALID, "-o %s: is the bundle to reduce; give another name", o->out);
     }

@@ -242,7 +242,8 @@ static void print_next(const task *job, const replay_options *o)
 static void print_one(const task *job, const replay_options *o)
 {
     const opd_replay_result *result = &job->result;
-    char words[1024], time[32];
+    char words[1024];
+    char time[32];
     print_lines("environment", result->environment);
     opd_call_describe(words, sizeof words, &job->subject.call);
     printf("call         %s\n", words);

@@ -217,7 +217,8 @@ static void print_failures(const opd_bundle *bundle)
 static void print_operand(const opd_operand *operand, const opd_bundle *bundle)
 {
     static const char *const roles[] = { [OPD_ROLE_IN] = "in", [OPD_ROLE_OUT] = "out", [OPD_ROLE_INOUT] = "inout" };
-    char words[256], digest[OPD_DIGEST_TEXT];
+    char words[256];
+    char digest[OPD_DIGEST_TEXT];
     size_t role = (size_t)operand->role;
     opd_tensor_describe(words, sizeof words, &operand->view);
     printf("  %-8s %-5s %s", operand->name, role < OPD_COUNT(roles) && roles[role] != NULL ? roles[role] : "?", words);
@@ -268,7 +269,9 @@ static opd_status print_calls(const opd_bundle *bundle, const opd_subject *faili
 {
     static const char *const titles[] = { ">THREAD", ">CALL", ">TIME", "OPERATOR", "NOTE" };
     opd_table *table = NULL;
-    uint64_t count = opd_bundle_call_count(bundle), first = 0, last = count;
+    uint64_t count = opd_bundle_call_count(bundle);
+    uint64_t first = 0;
+    uint64_t last = count;
     if (!with_all && count > SHOWN_CALLS) {
         uint64_t centre = failing != NULL ? failing->position : count - 1;
         first = centre > SHOWN_CALLS / 2 ? centre - SHOWN_CALLS / 2 : 0;

@@ -24,6 +24,7 @@ static const struct argp_option shared_options[] = {
     { 0 },
 };
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): argp_parser_t */
 static error_t parse_shared(int key, char *arg, struct argp_state *state)
 {
     opd_shared *shared = state->input;

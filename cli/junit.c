@@ -31,7 +31,8 @@ static void add_escaped(opd_buffer *out, const char *text)
 
 opd_status opd_junit_write(const char *path, const char *suite, const opd_junit_case *cases, size_t count)
 {
-    size_t failures = 0, errors = 0;
+    size_t failures = 0;
+    size_t errors = 0;
     for (size_t i = 0; i < count; i++) {
         failures += cases[i].has_failed;
         errors += cases[i].is_error;

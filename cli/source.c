@@ -37,7 +37,8 @@ static opd_status append(opd_paths *paths, const char *path)
 
 static bool ends_with(const char *text, const char *suffix)
 {
-    size_t length = strlen(text), tail = strlen(suffix);
+    size_t length = strlen(text);
+    size_t tail = strlen(suffix);
     return length > tail && strcmp(text + length - tail, suffix) == 0;
 }
 
@@ -205,7 +206,8 @@ opd_status opd_subject_find(opd_subject *out, const opd_bundle *bundle, const ch
     if (selector == NULL) {
         return find_failing(out, bundle);
     }
-    uint64_t thread = 0, number = 0;
+    uint64_t thread = 0;
+    uint64_t number = 0;
     if (!parse_selector(selector, &thread, &number)) {
         return opd_fail(OPD_E_INVALID, "--call: '%s' is neither NUMBER nor THREAD:NUMBER", selector);
     }
