@@ -25,6 +25,7 @@ typedef struct opd_emitter {
     int arg_count;
     uint64_t words[OPD_MAX_WORDS]; /* of the call, order first */
     int word_of[OPD_MAX_WORDS];    /* first word of an argument */
+    bool is_fatal;                 /* the failure ends the call: whether it returns is the check, its values are not */
     bool is_cblas;
     bool has_order;       /* the storage order is the first argument */
     const char *int_type; /* of integer arguments */

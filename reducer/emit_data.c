@@ -281,8 +281,7 @@ bool opd_emit_is_checked(const opd_emitter *emit, int operand)
 {
     const opd_operand *bound = &emit->item->call.operands[operand];
     bool has_memory = emit->array_of[operand] >= 0 || (bound->flags & OPD_OPERAND_RETURNED) != 0;
-    bool is_guard = emit->failure->outcome == OPD_OUTCOME_OOB_READ || emit->failure->outcome == OPD_OUTCOME_OOB_WRITE;
-    return (bound->role & OPD_ROLE_OUT) != 0 && has_memory && !is_guard && emit->item->call.bad_arg == 0 &&
+    return (bound->role & OPD_ROLE_OUT) != 0 && has_memory && !emit->is_fatal && emit->item->call.bad_arg == 0 &&
            opd_tensor_existing(&bound->view) > 0;
 }
 

@@ -135,6 +135,12 @@ static void classify_arrays(opd_emitter *emit)
     }
 }
 
+static bool is_fatal(opd_outcome outcome)
+{
+    return outcome == OPD_OUTCOME_OOB_READ || outcome == OPD_OUTCOME_OOB_WRITE || outcome == OPD_OUTCOME_CRASH ||
+           outcome == OPD_OUTCOME_HANG || outcome == OPD_OUTCOME_UNSUPPORTED;
+}
+
 opd_status opd_emit_prepare(opd_emitter *emit, opd_buffer *out, const opd_case *item, const opd_failure *failure,
                             const opd_emit_options *options)
 {
@@ -148,6 +154,7 @@ opd_status opd_emit_prepare(opd_emitter *emit, opd_buffer *out, const opd_case *
     if (emit->routine == NULL) {
         return opd_fail(OPD_E_UNSUPPORTED, "%s is not a BLAS routine: there is no C form to write", call->name);
     }
+    emit->is_fatal = is_fatal(failure->outcome);
     emit->is_cblas = (call->flags & OPD_CALL_CBLAS) != 0;
     emit->has_order = call->op->has_layout && (emit->is_cblas || call->op->has_order_argument);
     emit->arg_count = opd_routine_args(emit->routine, emit->args, OPD_MAX_WORDS);

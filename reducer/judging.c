@@ -167,6 +167,7 @@ static void replace_by_copy(opd_search_state *state, opd_case *item, const opd_c
     }
     opd_case_done(item);
     *item = copy;
+    state->has_focus = false;
 }
 
 /* Hits in up to wanted runs of item, ledger first. */
@@ -254,6 +255,7 @@ bool opd_try(opd_search_state *state, opd_case *take_candidate)
     }
     opd_case_done(&state->best);
     state->best = *take_candidate;
+    state->has_focus = false;
     state->observed = observed;
     return true;
 }

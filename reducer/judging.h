@@ -34,6 +34,8 @@ typedef struct opd_search_state {
     bool is_spent;         /* the budget is used up: every question is answered with "no" */
     opd_status status;     /* first trouble that is not a verdict; ends the search */
     const char *pass;
+    opd_focus focus; /* of best */
+    bool has_focus;
     bool prefers_window;
     char classes[OPD_MAX_CLASSES][96]; /* by-catch handed out */
     int class_count;

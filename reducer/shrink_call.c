@@ -120,11 +120,14 @@ static bool probe_shape(void *context, const int64_t *value)
     shape_question *question = context;
     opd_search_state *state = question->state;
     opd_call call;
-    opd_focus focus;
     if (!opd_may_go_on(state) || !opd_call_with_sizes(&call, state, &question->sizes, value)) {
         return false;
     }
-    opd_focus_find(&focus, &state->best, &state->observed);
+    if (!state->has_focus) {
+        opd_focus_find(&state->focus, &state->best, &state->observed);
+        state->has_focus = true;
+    }
+    const opd_focus focus = state->focus; /* an adopted candidate has another one */
     if (!opd_focus_is_outside(&focus, &call)) {
         return try_call(state, &call, OPD_SLICE_PREFIX, &focus);
     }

@@ -330,6 +330,38 @@ static void a_leading_dimension_that_matters_is_kept_small(void **state)
     opd_case_done(&wide);
 }
 
+static opd_verdict refuses_ldb(const opd_case *c, opd_failure *observed)
+{
+    opd_call copy = c->call;
+    char text[256];
+    const opd_operand *overflow = NULL;
+    observed->outcome = OPD_OUTCOME_BAD_ARGS;
+    bool is_legal = opd_call_check(&copy, text, sizeof(text), &overflow);
+    return fails_if(!is_legal && copy.bad_arg == 11);
+}
+
+static void an_illegal_call_stays_illegal_in_the_same_way(void **state)
+{
+    (void)state;
+    const char *names[] = { "m", "n", "k", NULL };
+    const int64_t sizes[] = { 40, 50, 60 };
+    world w = { .verdict = refuses_ldb };
+    opd_case item;
+    opd_reduce_report report;
+    make_case(&item, "dgemm", names, sizes);
+    item.call.flags |= OPD_CALL_ROW_MAJOR;
+    opd_call_value(&item.call, "lda")->i = 60;
+    opd_call_value(&item.call, "ldb")->i = 49;
+    opd_call_value(&item.call, "ldc")->i = 50;
+    assert_int_equal(opd_call_bind(&item.call), OPD_E_INVALID);
+    assert_int_equal(reduce(&report, &item, &w, NULL), OPD_OK);
+    assert_int_equal(value_of(&item, "m"), 1);
+    assert_int_equal(value_of(&item, "k"), 1);
+    assert_int_equal(value_of(&item, "ldb"), value_of(&item, "n") - 1);
+    assert_true(value_of(&item, "n") <= 2);
+    opd_case_done(&item);
+}
+
 /* ------------------------------------------------------------------------------------------ verdicts, budget */
 
 static opd_verdict slips(const opd_case *c, opd_failure *observed)
@@ -478,6 +510,7 @@ int main(void)
         cmocka_unit_test(large_values_become_simple_ones),
         cmocka_unit_test(a_stride_that_matters_keeps_its_sign_only),
         cmocka_unit_test(a_leading_dimension_that_matters_is_kept_small),
+        cmocka_unit_test(an_illegal_call_stays_illegal_in_the_same_way),
         cmocka_unit_test(another_failure_is_never_accepted_and_reported_once),
         cmocka_unit_test(an_original_that_passes_is_refused),
         cmocka_unit_test(a_step_that_does_not_hold_on_disk_is_undone),
