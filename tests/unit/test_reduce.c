@@ -330,6 +330,57 @@ static void a_leading_dimension_that_matters_is_kept_small(void **state)
     opd_case_done(&wide);
 }
 
+static intptr_t apart(const opd_case *c)
+{
+    opd_call copy = c->call;
+    return (intptr_t)opd_call_operand(&copy, "y")->view.data - (intptr_t)opd_call_operand(&copy, "x")->view.data;
+}
+
+static opd_verdict overlap_of_one(const opd_case *c, opd_failure *observed)
+{
+    (void)observed;
+    return fails_if(apart(c) == 8 && value_of(c, "n") >= 3);
+}
+
+static opd_verdict size_of_three(const opd_case *c, opd_failure *observed)
+{
+    (void)observed;
+    return fails_if(value_of(c, "n") >= 3);
+}
+
+/* y starts at the second element of x. */
+static void make_overlapping(opd_case *item)
+{
+    const char *names[] = { "n", NULL };
+    const int64_t sizes[] = { 100 };
+    make_case(item, "daxpy", names, sizes);
+    assert_int_equal(opd_call_set(&item->call, "n", 90), OPD_OK);
+    opd_operand *y = opd_call_operand(&item->call, "y");
+    const opd_operand *x = opd_call_operand(&item->call, "x");
+    y->view.data = (double *)x->view.data + 1;
+    y->view.storage = x->view.storage;
+    y->view.storage_bytes = x->view.storage_bytes;
+}
+
+static void an_overlap_is_kept_only_when_it_matters(void **state)
+{
+    (void)state;
+    world kept = { .verdict = overlap_of_one };
+    world dropped = { .verdict = size_of_three };
+    opd_case item;
+    opd_reduce_report report;
+    make_overlapping(&item);
+    assert_int_equal(reduce(&report, &item, &kept, NULL), OPD_OK);
+    assert_int_equal(value_of(&item, "n"), 3);
+    assert_int_equal(apart(&item), 8);
+    opd_case_done(&item);
+    make_overlapping(&item);
+    assert_int_equal(reduce(&report, &item, &dropped, NULL), OPD_OK);
+    assert_int_equal(value_of(&item, "n"), 3);
+    assert_true(apart(&item) >= 3 * 8 || apart(&item) <= -3 * 8);
+    opd_case_done(&item);
+}
+
 static opd_verdict refuses_ldb(const opd_case *c, opd_failure *observed)
 {
     opd_call copy = c->call;
@@ -510,6 +561,7 @@ int main(void)
         cmocka_unit_test(large_values_become_simple_ones),
         cmocka_unit_test(a_stride_that_matters_keeps_its_sign_only),
         cmocka_unit_test(a_leading_dimension_that_matters_is_kept_small),
+        cmocka_unit_test(an_overlap_is_kept_only_when_it_matters),
         cmocka_unit_test(an_illegal_call_stays_illegal_in_the_same_way),
         cmocka_unit_test(another_failure_is_never_accepted_and_reported_once),
         cmocka_unit_test(an_original_that_passes_is_refused),
