@@ -153,7 +153,7 @@ static bool is_owned(const opd_arena *arena, uint64_t index, uint64_t chunks, ui
 {
     for (uint64_t i = 0; i < chunks; i++) {
         uint64_t tag = atomic_load_explicit(&arena->tags[index + i], memory_order_acquire);
-        if ((tag & OPD_TAG_SERIAL) != serial + i + 1) {
+        if (tag == 0 || (tag & OPD_TAG_SERIAL) != serial + i + 1) {
             return false;
         }
     }

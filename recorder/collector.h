@@ -109,6 +109,9 @@ opd_status opd_bundle_begin(opd_writer **out, const opd_collector *collector, co
 /* Enters a module of the process (index + 1) into a bundle; *number is its number there. */
 opd_status opd_bundle_module_of(uint32_t *number, opd_writer *writer, const opd_watched *watched, uint32_t index);
 
+/* Index tuple of the element at a place in walk order; false when the view has no such element. */
+bool opd_window_locate(int64_t index[OPD_MAX_RANK], const opd_tensor *view, int64_t element);
+
 /* Writes a bundle of the window with its data for a trigger. */
 void opd_window_write(opd_collector *collector, opd_watched *watched, const opd_shared_trigger *trigger);
 /* Looks for a call in flight or a crash in an image whose process is gone. false: it ended well. */

@@ -104,7 +104,7 @@ void opd_explain_look(opd_collector *collector)
     DIR *listing = opendir("/proc");
     const struct dirent *entry;
     while (listing != NULL && (entry = readdir(listing)) != NULL) {
-        int pid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : 0;
+        int pid = isdigit((unsigned char)entry->d_name[0]) ? (int)strtol(entry->d_name, NULL, 10) : 0;
         char key[64];
         char name[64];
         char blas[256];

@@ -12,10 +12,11 @@
 uint8_t opd_cblas_letters[64];
 
 /* Fills the record's fixed words and the argument words. */
-static inline void write_record(opd_slot *slot, _Atomic uint64_t *record, uint32_t size, const opd_wrapped *frame,
-                                const opd_target *target, const uint64_t *words, const void *return_address)
+static inline void write_record(opd_slot *slot, uint32_t size, const opd_wrapped *frame, const opd_target *target,
+                                const uint64_t *words, const void *return_address)
 {
     const opd_site *site = frame->site;
+    _Atomic uint64_t *record = opd_ring_at(slot, slot->open[frame->depth].position);
     bool has_data = (slot->open[frame->depth].flags & OPD_OPEN_DATA) != 0;
     uint64_t modules = target->modules | (uint64_t)site->flags << 32;
     if (frame->depth > 0) {
@@ -84,7 +85,7 @@ void opd_interpose_begin(opd_wrapped *frame, const opd_site *site, const opd_tar
     }
     if (__builtin_expect(opd_calls_reserve(slot, &open->position, size), 1)) {
         uint64_t at = open->position;
-        write_record(slot, opd_ring_at(slot, at), size, frame, target, words, return_address);
+        write_record(slot, size, frame, target, words, return_address);
         opd_ring_publish(slot, at, size);
         if ((open->flags & OPD_OPEN_DATA) != 0) {
             capture_operands(slot, open, site, words);

@@ -11,8 +11,6 @@
 
 #include "collector.h"
 
-extern char **environ;
-
 /* Where the preloaded object may be, from the directory of this program. */
 static const char *const preload_places[] = {
     "%s/opsdebug-preload.so",
@@ -71,7 +69,7 @@ static opd_status preload_value(opd_buffer *value, opd_collector *collector, con
     char link[192];
     char program[4096];
     if (!find_preload(path, sizeof(path), options->preload)) {
-        return opd_fail(OPD_E_NOTFOUND, "opsdebug-preload.so is not beside this program nor in its library folder");
+        return opd_fail(OPD_E_IO, "opsdebug-preload.so is not beside this program nor in its library folder");
     }
     if (strpbrk(path, " :") != NULL) { /* separators of the list: give it another name */
         snprintf(link, sizeof(link), "%s/preload.so", collector->directory);

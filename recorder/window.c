@@ -144,47 +144,6 @@ static opd_status put_operands(const window *at, opd_call *call, const opd_ring_
     return OPD_OK;
 }
 
-/* Index tuple of the element at a place in walk order. */
-static bool find_index(int64_t index[OPD_MAX_RANK], const opd_tensor *view, int64_t element)
-{
-    opd_runs runs;
-    opd_run run;
-    opd_tensor at = *view;
-    int64_t dummy_base = 0;
-    at.data = &dummy_base;
-    opd_runs_begin(&runs, &at);
-    while (opd_runs_next(&runs, &run)) {
-        if (element >= run.count) {
-            element -= run.count;
-            continue;
-        }
-        int64_t size = (int64_t)opd_dtype_size(view->dtype);
-        int64_t offset = (run.offset + element * run.step) / size;
-        for (int i = 0; i < view->rank; i++) {
-            if (view->stride[i] < 0) {
-                offset -= (view->shape[i] - 1) * view->stride[i];
-            }
-        }
-        bool is_used[OPD_MAX_RANK] = { false };
-        for (int step = 0; step < view->rank; step++) { /* the longest stride first */
-            int widest = -1;
-            for (int i = 0; i < view->rank; i++) {
-                if (!is_used[i] && (widest < 0 || llabs(view->stride[i]) > llabs(view->stride[widest]))) {
-                    widest = i;
-                }
-            }
-            is_used[widest] = true;
-            int64_t stride = llabs(view->stride[widest]);
-            int64_t place = stride > 0 && view->shape[widest] > 1 ? offset / stride : 0;
-            place = place < view->shape[widest] ? place : view->shape[widest] - 1;
-            offset -= place * stride;
-            index[widest] = view->stride[widest] < 0 ? view->shape[widest] - 1 - place : place;
-        }
-        return true;
-    }
-    return false;
-}
-
 /* Where and why, in words, now that the failing call is at hand. */
 static void describe_failure(window *at, opd_call *call)
 {
@@ -196,7 +155,7 @@ static void describe_failure(window *at, opd_call *call)
     if (trigger->operand >= 0 && trigger->operand < call->operand_count) {
         const opd_operand *operand = &call->operands[trigger->operand];
         snprintf(failure->operand, sizeof(failure->operand), "%s", operand->name);
-        if (trigger->element >= 0 && find_index(failure->index, &operand->view, trigger->element)) {
+        if (trigger->element >= 0 && opd_window_locate(failure->index, &operand->view, trigger->element)) {
             failure->index_rank = operand->view.rank;
         }
     }

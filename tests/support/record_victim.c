@@ -50,7 +50,7 @@ static void multiply(int times)
 
 static int basic(const char *argument)
 {
-    multiply(argument != NULL ? atoi(argument) : 3);
+    multiply(argument != NULL ? (int)strtol(argument, NULL, 10) : 3);
     return 0;
 }
 
@@ -91,7 +91,7 @@ static int kill_self(const char *argument)
 {
     multiply(3);
     fflush(stdout);
-    raise(atoi(argument));
+    raise((int)strtol(argument, NULL, 10));
     return 0;
 }
 
@@ -144,7 +144,7 @@ static int threads(const char *argument)
 {
     enum { COUNT = 32 };
     pthread_t all[COUNT];
-    int times = atoi(argument);
+    int times = (int)strtol(argument, NULL, 10);
     for (int i = 0; i < COUNT; i++) {
         pthread_create(&all[i], NULL, multiply_in_thread, &times);
     }
@@ -242,7 +242,7 @@ static int overflow(const char *argument)
     for (int i = 0; i < 16; i++) {
         a[i] = 1e200;
     }
-    int times = argument != NULL ? atoi(argument) : 1;
+    int times = argument != NULL ? (int)strtol(argument, NULL, 10) : 1;
     for (int i = 0; i < times; i++) {
         cblas_dgemm(ROW_MAJOR, NO_TRANS, NO_TRANS, 4, 4, 4, 1, a, 4, a, 4, 0, c, 4);
     }
