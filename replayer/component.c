@@ -2,6 +2,7 @@
 /* Error of one element against a reference, after its class. */
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "component.h"
 
@@ -36,20 +37,26 @@ bool opd_component_load(opd_component *item, const opd_judge *judge, int operand
 }
 
 /* Distance of neighbouring numbers of a type at |value|, the smallest subnormal at least. */
+/* By bits: ilogb and ldexp were half of the time of a comparison. */
 double opd_ulp_at(opd_dtype part, double value)
 {
     static const struct {
         opd_dtype part;
         int digits, least;
     } formats[] = { { OPD_F64, 53, -1022 }, { OPD_F32, 24, -126 }, { OPD_F16, 11, -14 }, { OPD_BF16, 8, -126 } };
+    uint64_t bits = 0;
+    double ulp = 1.0;
+    memcpy(&bits, &value, sizeof bits);
     for (size_t i = 0; i < OPD_COUNT(formats); i++) {
         if (formats[i].part == part) {
-            int exponent = value == 0 || !isfinite(value) ? formats[i].least : ilogb(value);
-            exponent = exponent < formats[i].least ? formats[i].least : exponent;
-            return ldexp(1.0, exponent - formats[i].digits + 1);
+            int exponent = isfinite(value) ? (int)(bits >> 52 & 0x7ff) - 1023 : formats[i].least;
+            exponent = (exponent < formats[i].least ? formats[i].least : exponent) - formats[i].digits + 1;
+            bits = exponent >= -1022 ? (uint64_t)(exponent + 1023) << 52 : UINT64_C(1) << (exponent + 1074);
+            memcpy(&ulp, &bits, sizeof ulp);
+            break;
         }
     }
-    return 1.0;
+    return ulp;
 }
 
 static double largest_of(opd_dtype part)

@@ -6,3 +6,6 @@ endforeach()
 opd_add_test(test_canary ${CMAKE_CURRENT_LIST_DIR}/test_canary.c ${CMAKE_SOURCE_DIR}/replayer/canary.c LABEL unit
   LINK opd_core)
 target_include_directories(test_canary PRIVATE ${CMAKE_SOURCE_DIR}/replayer)
+opd_add_test(test_component ${CMAKE_CURRENT_LIST_DIR}/test_component.c ${CMAKE_SOURCE_DIR}/replayer/component.c LABEL unit
+  LINK opd_core m)
+target_include_directories(test_component PRIVATE ${CMAKE_SOURCE_DIR}/replayer)
