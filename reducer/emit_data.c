@@ -107,14 +107,20 @@ static bool same_number(double a, double b)
 static bool is_uniform(const opd_emit_array *array, const uint8_t *exists, size_t count, double first[2])
 {
     double now[2];
+    if (count <= FILL_ELEMENTS || !exists[0]) {
+        return false;
+    }
     load_at(array, 0, first);
     for (size_t i = 0; i < count; i++) {
+        if (!exists[i]) {
+            return false; /* its memory need not be ours to read */
+        }
         load_at(array, i, now);
-        if (!exists[i] || !same_number(first[0], now[0]) || !same_number(first[1], now[1])) {
+        if (!same_number(first[0], now[0]) || !same_number(first[1], now[1])) {
             return false;
         }
     }
-    return count > FILL_ELEMENTS && first[1] == 0;
+    return first[1] == 0;
 }
 
 static void print_initialiser(opd_emitter *emit, const opd_emit_array *array, const uint8_t *exists, size_t count)

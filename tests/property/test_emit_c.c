@@ -46,8 +46,10 @@ static void make_case(opd_case *out, const opd_routine *routine, uint32_t flags,
     opd_call call;
     assert_int_equal(opd_call_init(&call, routine->op, routine->name, routine->dtype), OPD_OK);
     call.flags |= flags;
+    /* OpenBLAS 0.3.21's imatcopy overruns its own buffer of ld * ld elements unless the matrix is square. */
+    bool is_square = strstr(routine->name, "imatcopy") != NULL;
     for (int i = 0; i < call.symbol_count; i++) {
-        assert_int_equal(opd_call_set(&call, call.symbols[i].name, size + i), OPD_OK);
+        assert_int_equal(opd_call_set(&call, call.symbols[i].name, is_square ? size : size + i), OPD_OK);
     }
     for (int i = 0; i < call.attr_count; i++) {
         char name[OPD_NAME];
