@@ -305,6 +305,19 @@ static void adopt_process(opd_collector *collector, const char *name, int pid, u
     collector->report->processes++;
 }
 
+/* PID.K.opd */
+static bool is_process_file(const char *name, int *pid, unsigned *image)
+{
+    char *end;
+    *pid = (int)strtol(name, &end, 10);
+    if (*pid <= 0 || *end != '.') {
+        return false;
+    }
+    const char *number = end + 1;
+    *image = (unsigned)strtoul(number, &end, 10);
+    return end != number && strcmp(end, ".opd") == 0;
+}
+
 void opd_collector_scan(opd_collector *collector)
 {
     DIR *listing = opendir(collector->directory);
@@ -312,9 +325,7 @@ void opd_collector_scan(opd_collector *collector)
     while (listing != NULL && (entry = readdir(listing)) != NULL) {
         int pid;
         unsigned image;
-        int length = 0;
-        if (sscanf(entry->d_name, "%d.%u.opd%n", &pid, &image, &length) == 2 && length > 0 &&
-            !is_known(collector, pid, image)) {
+        if (is_process_file(entry->d_name, &pid, &image) && !is_known(collector, pid, image)) {
             adopt_process(collector, entry->d_name, pid, image);
         }
     }

@@ -39,7 +39,8 @@ static int parent_of(int pid, char *name, size_t size)
     if (fgets(line, sizeof(line), file) != NULL) {
         const char *open = strchr(line, '(');
         const char *close = strrchr(line, ')');
-        if (open != NULL && close != NULL && sscanf(close + 1, " %*c %d", &parent) == 1) {
+        if (open != NULL && close != NULL && strlen(close) > 4) {
+            parent = (int)strtol(close + 4, NULL, 10); /* ") S PARENT" */
             snprintf(name, size, "%.*s", (int)(close - open - 1), open + 1);
         }
     }

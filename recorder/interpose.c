@@ -65,6 +65,11 @@ void opd_interpose_begin(opd_wrapped *frame, const opd_site *site, const opd_tar
     }
     slot->is_busy = 1;
     atomic_signal_fence(memory_order_seq_cst);
+    bool is_from_library = (target->modules >> 32 & OPD_CALL_FROM_LIBRARY) != 0;
+    while (__builtin_expect(slot->depth > 0 && !is_from_library, 0) &&
+           (slot->open[slot->depth - 1].flags & OPD_OPEN_BLAS) != 0) {
+        opd_calls_lose(slot); /* application code runs again, so the routine was left by a jump */
+    }
     opd_open_call *open = opd_calls_push(slot, (uint64_t)(uintptr_t)frame, false);
     if (__builtin_expect(open == NULL || !opd_calls_in_range(control, slot->number), 0)) {
         opd_calls_leave(slot, open);
@@ -108,6 +113,10 @@ void opd_interpose_end(opd_wrapped *frame, const void *result, size_t size)
     atomic_signal_fence(memory_order_seq_cst);
     opd_open_call *open = &slot->open[frame->depth];
     uint64_t at = open->position;
+    if (__builtin_expect(slot->depth <= frame->depth || open->frame != (uint64_t)(uintptr_t)frame, 0)) {
+        slot->is_busy = 0; /* given up as lost: a signal handler called a routine meanwhile */
+        return;
+    }
     while (slot->depth > frame->depth + 1) {
         opd_calls_lose(slot);
     }

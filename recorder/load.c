@@ -32,10 +32,20 @@ bool opd_load(const char *session)
     return true;
 }
 
+/* The preloaded object and the one with the C API may be in the same process: the first in the search order records. */
+static bool is_first(void)
+{
+    struct dl_find_object first;
+    struct dl_find_object own;
+    const void *symbol = dlsym(RTLD_DEFAULT, "opd_record_begin");
+    return symbol == NULL || !opd_module_find(&first, symbol) || !opd_module_find(&own, &is_loaded) ||
+           first.dlfo_link_map == own.dlfo_link_map;
+}
+
 __attribute__((constructor)) static void load(void)
 {
     const char *session = getenv(OPD_SESSION_VARIABLE);
-    if (session != NULL) {
+    if (session != NULL && is_first()) {
         opd_load(session);
     }
     is_loaded = true;

@@ -33,5 +33,6 @@ file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/recorder_cases.py cases REGEX "^def [a-z_
 list(TRANSFORM cases REPLACE "^def ([a-z_0-9]+).*" "\\1")
 foreach(case ${cases})
   add_test(NAME record_${case} COMMAND /usr/bin/python3 ${CMAKE_CURRENT_LIST_DIR}/recorder_cases.py ${CMAKE_BINARY_DIR} ${case})
-  set_tests_properties(record_${case} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 300)
+  set_tests_properties(record_${case} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 300
+    ENVIRONMENT "OPD_SANITIZE=${OPD_SANITIZE}")
 endforeach()

@@ -244,4 +244,16 @@ def numpy_floating_point_warnings_stay():
     same_as_alone(program, ["capture=full"])
 
 
+def operator_of_the_program_is_recorded_through_the_c_api():
+    run = same_as_alone([os.path.join(BUILD, "record_c_api")])
+    assert run.report["calls"] == "5" and run.report["processes"] == "1", run.report
+    assert [call["symbol"] for call in run.runs[0].calls] == ["Softmax"] * 5
+    failure = run.failures[0].failure
+    assert len(run.failures) == 1 and failure["outcome"] in ("nan", "inf") and failure["operand"] == "Y", failure
+    failing = [call for call in run.failures[0].calls if call["number"] == failure["call"]][0]
+    assert failing["operands"]["X"]["stored"] == "1,0" and failing["operands"]["Y"]["stored"][2] == "1", failing
+    kinds = [event["kind"] for event in run.runs[0].events]
+    assert kinds == ["range-push"] + ["mark"] * 5 + ["range-pop"], kinds
+
+
 main(globals())
