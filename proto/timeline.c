@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The timeline that a bundle carries for Perfetto: the calls of one batch as slices of their threads. Every batch is a packet
- * sequence of its own with its own descriptors, so that losing one record loses nothing of the others.
+ * The timeline that a bundle carries for Perfetto: the calls of one batch as slices of their threads, a failure as an instant on
+ * its thread. Every record is a packet sequence of its own with its own descriptors, so that losing one loses nothing of the others.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +13,8 @@
 
 #define LANES_MAX 200
 #define CATEGORY  "call"
+
+#define FAILURE_CATEGORY "failure"
 
 /* Small numbers unique to a process, a thread, a lane of a thread. */
 static uint64_t process_uuid(uint32_t pid)
@@ -160,4 +162,38 @@ opd_status timeline_packets(opd_buffer *out, const opd_writer *writer, const opd
     opd_free(work.edges);
     opd_sequence_free(sequence);
     return status;
+}
+
+opd_status timeline_failure(opd_buffer *out, const opd_writer *writer, const opd_failure *failure)
+{
+    opd_sequence *sequence = NULL;
+    opd_batch_thread thread = { .pid = writer->pid, .tid = failure->thread != 0 ? failure->thread : writer->pid };
+    const opd_note notes[] = {
+        { .name = "call_number", .kind = OPD_NOTE_UINT, .i = (int64_t)failure->call_number },
+        { .name = "operand", .kind = OPD_NOTE_TEXT, .text = failure->operand },
+        { .name = "label", .kind = OPD_NOTE_TEXT, .text = failure->label },
+        { .name = "reason", .kind = OPD_NOTE_TEXT, .text = failure->reason },
+    };
+    opd_status status = opd_sequence_new(&sequence, (uint32_t)writer->index.count);
+
+    if (status != OPD_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < writer->thread_count; i++) {
+        if (writer->threads[i].tid == thread.tid) {
+            thread.pid = writer->threads[i].pid;
+        }
+    }
+    put_process(out, writer, thread.pid);
+    put_thread(out, writer, &thread);
+    opd_packet_event(out, sequence,
+                     &(opd_track_event){ .type = OPD_TRACK_INSTANT,
+                                         .track = thread_uuid(thread.tid, 0),
+                                         .time_ns = failure->time_ns,
+                                         .name = opd_outcome_name(failure->outcome),
+                                         .category = FAILURE_CATEGORY,
+                                         .notes = notes,
+                                         .note_count = (int)OPD_COUNT(notes) });
+    opd_sequence_free(sequence);
+    return out->status;
 }

@@ -62,5 +62,7 @@ opd_status writer_flush_batch(opd_writer *writer);
 
 /* Appends `0x0A len packet`... of the calls of a Batch message to out. */
 opd_status timeline_packets(opd_buffer *out, const opd_writer *writer, const opd_batch *batch);
+/* A failure with a time, as an instant on its thread. */
+opd_status timeline_failure(opd_buffer *out, const opd_writer *writer, const opd_failure *failure);
 
 #endif

@@ -96,11 +96,6 @@ opd_status opd_writer_event(opd_writer *writer, const opd_event *event)
     return end_message(writer, KIND_EVENT, info_put_event(begin_message(writer), event));
 }
 
-opd_status opd_writer_failure(opd_writer *writer, const opd_failure *failure)
-{
-    return end_message(writer, KIND_FAILURE, info_put_failure(begin_message(writer), failure));
-}
-
 opd_status opd_writer_backtrace(opd_writer *writer, uint32_t thread, const opd_frame *frames, int count)
 {
     return end_message(writer, KIND_BACKTRACE, info_put_backtrace(begin_message(writer), thread, frames, count));
@@ -130,6 +125,31 @@ static opd_status write_compressed(opd_writer *writer, const opd_buffer *packets
     return status;
 }
 
+/* What a timeline could not draw for want of memory is not worth an error: the records themselves are written. */
+static opd_status end_timeline(opd_writer *writer, opd_buffer *packets, opd_status status)
+{
+    if (status == OPD_OK && packets->size > 0) {
+        status = write_compressed(writer, packets);
+    }
+    opd_buffer_done(packets);
+    if (status != OPD_OK && writer->broken == OPD_OK) {
+        opd_error_clear();
+    }
+    return writer->broken;
+}
+
+opd_status opd_writer_failure(opd_writer *writer, const opd_failure *failure)
+{
+    opd_buffer packets;
+    opd_status status = end_message(writer, KIND_FAILURE, info_put_failure(begin_message(writer), failure));
+
+    if (status != OPD_OK || failure->time_ns == 0) {
+        return status;
+    }
+    opd_buffer_init(&packets, TIMELINE_LIMIT);
+    return end_timeline(writer, &packets, timeline_failure(&packets, writer, failure));
+}
+
 /* The batch just encoded, drawn for Perfetto. It is read back first: what is drawn is what was written. */
 static opd_status write_timeline(opd_writer *writer, const opd_buffer *message)
 {
@@ -143,12 +163,8 @@ static opd_status write_timeline(opd_writer *writer, const opd_buffer *message)
     if (status == OPD_OK) {
         status = timeline_packets(&packets, writer, &batch);
     }
-    if (status == OPD_OK && packets.size > 0) {
-        status = write_compressed(writer, &packets);
-    }
     batch_done(&batch);
-    opd_buffer_done(&packets);
-    return status;
+    return end_timeline(writer, &packets, status);
 }
 
 opd_status writer_flush_batch(opd_writer *writer)
@@ -168,11 +184,7 @@ opd_status writer_flush_batch(opd_writer *writer)
         return status;
     }
     batch_clear(&writer->batch);
-    /* The calls are written; a timeline that could not be drawn for want of memory is not worth an error. */
-    if (write_timeline(writer, message) != OPD_OK) {
-        opd_error_clear();
-    }
-    return writer->broken;
+    return write_timeline(writer, message);
 }
 
 opd_status opd_writer_call(opd_writer *writer, const opd_call *call)

@@ -5,7 +5,7 @@
     check_bundle.py PROTO_DIR GOLDEN_DIR WRITE_GOLDEN [--update]
 
 The golden bundle must decode to the text kept beside it; a bundle written now must decode to the same text; its timeline,
-inflated, must be a Perfetto trace with the two calls.
+inflated, must be a Perfetto trace with the two calls and an instant for the failure.
 """
 import os
 import re
@@ -83,7 +83,11 @@ def main():
 
     for content in (data, written):
         traces = list(timelines(content))
-        check(len(traces) == 1, f"{len(traces)} timelines, not 1")
+        check(len(traces) == 2, f"{len(traces)} timelines, not one of calls and one of the failure")
+        failure = next(part for part in traces if b"failure" in part)
+        traces.remove(failure)
+        instant = decode(proto_dir, "opsdebug.perfetto.Trace", "perfetto.proto", failure)
+        check(instant.count("type: TYPE_INSTANT") == 1, f"not one instant for the failure:\n{instant}")
         trace = decode(proto_dir, "opsdebug.perfetto.Trace", "perfetto.proto", traces[0])
         check(not re.search(r"^\s*\d+[: ]", trace, re.M), f"fields that perfetto.proto does not know:\n{trace}")
         check(trace.count("type: TYPE_SLICE_BEGIN") == 2, f"not two slices begin:\n{trace}")
