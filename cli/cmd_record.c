@@ -19,11 +19,12 @@
 #include "phrases.h"
 #include "screen.h"
 
-enum { KEY_CAPTURE = 0x100, KEY_TRIGGER, KEY_BUDGET, KEY_MATCH, KEY_RANGE, KEY_SAMPLE };
+enum { KEY_CAPTURE = 0x100, KEY_TRIGGER, KEY_BUDGET, KEY_MATCH, KEY_RANGE, KEY_SAMPLE, KEY_ATTACH };
 
 typedef struct record_options {
     opd_shared shared;
     opd_record_options record;
+    uint64_t attach; /* process that records itself and asks for a collector; 0 = none */
 } record_options;
 
 static const struct argp_option options[] = {
@@ -35,6 +36,7 @@ static const struct argp_option options[] = {
     { "match", KEY_MATCH, "GLOB", 0, "Only routines whose name matches, such as '*gemm'", 0 },
     { "range", KEY_RANGE, "A:B", 0, "Only calls A to B of each thread", 0 },
     { "sample", KEY_SAMPLE, "N", 0, "Keep the data of every N-th call only", 0 },
+    { "attach", KEY_ATTACH, "PID", OPTION_HIDDEN, "Start a collector for a process that uses the C API", 0 },
     { 0 },
 };
 
@@ -89,7 +91,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         record->argv = state->argv + state->next - 1;
         state->next = state->argc;
         return 0;
+    case KEY_ATTACH:
+        ((record_options *)state->input)->attach = opd_parse_count(state, "--attach", arg, 1, INT32_MAX);
+        return 0;
     case ARGP_KEY_NO_ARGS:
+        if (((record_options *)state->input)->attach != 0) {
+            return 0;
+        }
         argp_error(state, "give the program after --");
         return 0;
     default:
@@ -207,6 +215,18 @@ static int failed_to_run(opd_status status)
     }
 }
 
+/* Prints the session: the C API reads it. */
+static int attach(const opd_record_options *record, int pid)
+{
+    char session[OPD_SESSION_PATH];
+    if (opd_record_attach(session, record, pid) != OPD_OK) {
+        opd_trouble();
+        return OPD_EXIT_RECORDER;
+    }
+    puts(session);
+    return OPD_EXIT_OK;
+}
+
 static int run(const opd_command *self, int argc, char **argv)
 {
     record_options o = { .record = OPD_RECORD_OPTIONS_INIT };
@@ -218,6 +238,10 @@ static int run(const opd_command *self, int argc, char **argv)
     if (status == OPD_OK) {
         /* A machine that cannot be described is recorded all the same. */
         o.record.environment = opd_environment_read(&environment) == OPD_OK ? &environment : NULL;
+        if (o.attach != 0) {
+            opd_free(report);
+            return attach(&o.record, (int)o.attach);
+        }
         status = opd_record_run(report, &o.record);
     }
     if (status != OPD_OK) {

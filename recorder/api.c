@@ -4,6 +4,7 @@
 
 #include <opsdebug/record.h>
 
+#include "attach.h"
 #include "calls.h"
 #include "capture.h"
 #include "load.h"
@@ -222,8 +223,15 @@ void opd_record_trigger(const char *reason)
 
 opd_status opd_record_start(const char *out)
 {
-    (void)out;
-    return opd_record_enabled ? OPD_OK : opd_fail(OPD_E_NOTFOUND, "no collector: run under `ops-debug record`");
+    char session[OPD_SESSION_PATH];
+    if (opd_record_enabled) {
+        return OPD_OK;
+    }
+    opd_status status = opd_attach_collector(session, out != NULL ? out : "ops-debug-out");
+    if (status == OPD_OK && !opd_load(session)) {
+        status = opd_fail(OPD_E_NOTFOUND, "%s: the session cannot be joined", session);
+    }
+    return status;
 }
 
 void opd_record_stop(void)

@@ -47,7 +47,7 @@ typedef struct opd_watched {
 
 typedef struct opd_collector {
     opd_control *control;
-    char directory[160]; /* of the session */
+    char directory[OPD_SESSION_PATH];
     opd_watched *first;
     opd_ticks ticks;
     opd_record_report *report;
@@ -79,6 +79,15 @@ void opd_collector_round(opd_collector *collector);
 void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wait_status);
 /* Appends to report->trouble; the first trouble stays first. */
 void opd_collector_trouble(opd_collector *collector, const char *format, ...) OPD_PRINTF(2, 3);
+
+/* Rounds until the process main_pid has ended. is_child: it is ours to wait for; its wait status, else 0. */
+int opd_collector_follow(opd_collector *collector, bool is_child);
+/* Asks for a bundle of every process; async-signal-safe. */
+void opd_collector_request(void);
+/* Finishes every image that is left and closes the session. */
+void opd_collector_finish_all(opd_collector *collector, int wait_status);
+/* Makes the folder of the bundles, parents included, and gives its absolute path. */
+opd_status opd_collector_make_out(char *absolute, size_t size, const char *out);
 
 /* --- time */
 void opd_ticks_start(opd_ticks *ticks, const opd_control *control);

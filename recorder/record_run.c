@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `ops-debug record`: session, program, rounds of the collector until the program ends, report. */
 #include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
-#include <pthread.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector.h"
-#include "trigger.h"
 
 /* ------------------------------------------------------------------------------------------ signals from outside */
 
 static volatile sig_atomic_t program_pid;
-static volatile sig_atomic_t has_request;
 
 static void pass_on(int signal, siginfo_t *info, void *context)
 {
@@ -36,7 +30,7 @@ static void pass_on(int signal, siginfo_t *info, void *context)
 static void note_request(int signal)
 {
     (void)signal;
-    has_request = 1;
+    opd_collector_request();
 }
 
 static const int passed_signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 };
@@ -64,111 +58,9 @@ static void give_signals_back(const struct sigaction old[PASSED_COUNT + 1])
     sigaction(SIGUSR2, &old[PASSED_COUNT], NULL);
 }
 
-static void fire_requests(opd_collector *collector)
-{
-    has_request = 0;
-    opd_shared_trigger trigger = { .outcome = OPD_OUTCOME_REQUESTED,
-                                   .slot = OPD_PROCESS_THREADS,
-                                   .operand = -1,
-                                   .ticks = opd_now_ticks(collector->control->has_tsc),
-                                   .element = -1,
-                                   .reason = "asked for by a signal to the collector" };
-    for (opd_watched *watched = collector->first; watched != NULL; watched = watched->next) {
-        if (!watched->is_done) {
-            trigger.tid = (uint32_t)watched->pid;
-            opd_trigger_fire(collector->control, watched->process, &trigger);
-        }
-    }
-}
-
-/* --------------------------------------------------------------------------------------------------- waiting */
-
-/* A thread that waits for the program's end and then wakes the collector, which sleeps on the session's futex. */
-typedef struct ending {
-    int pid;
-    opd_control *control;
-    _Atomic bool has_ended;
-} ending;
-
-static void futex_wake(opd_control *control)
-{
-    atomic_fetch_add(&control->wake, 1);
-    syscall(SYS_futex, &control->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-static void *wait_for_end(void *context)
-{
-    ending *waiter = context;
-    siginfo_t info;
-    while (waitid(P_PID, (id_t)waiter->pid, &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
-    }
-    atomic_store(&waiter->has_ended, true);
-    futex_wake(waiter->control);
-    return NULL;
-}
-
-static void sleep_until_woken(opd_control *control, uint32_t seen, uint32_t timeout_ms)
-{
-    struct timespec timeout = { .tv_sec = timeout_ms / 1000, .tv_nsec = (long)(timeout_ms % 1000) * 1000000 };
-    atomic_store(&control->is_waiting, 1);
-    syscall(SYS_futex, &control->wake, FUTEX_WAIT, seen, &timeout, NULL, 0);
-    atomic_store(&control->is_waiting, 0);
-}
-
-/* Seldom enough to cost nothing; often while it is open whether the recorder is there at all. */
-static uint32_t round_period_ms(const opd_collector *collector)
-{
-    const opd_control *control = collector->control;
-    uint32_t period = collector->has_calls ? 1000 : 50;
-    if ((control->triggers & OPD_TRIGGER_TIMEOUT) != 0 && control->timeout_ms / 4 < period) {
-        period = control->timeout_ms / 4 > 0 ? control->timeout_ms / 4 : 1;
-    }
-    return period;
-}
-
-/* Rounds until the program has ended; its wait status. */
-static int follow(opd_collector *collector)
-{
-    ending waiter = { .pid = collector->main_pid, .control = collector->control };
-    pthread_t thread;
-    sigset_t all;
-    sigset_t old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for this thread */
-    bool has_thread = pthread_create(&thread, NULL, wait_for_end, &waiter) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    while (!atomic_load(&waiter.has_ended)) {
-        uint32_t seen = atomic_load(&collector->control->wake);
-        opd_collector_round(collector);
-        if (!collector->has_calls) {
-            opd_explain_look(collector);
-        }
-        if (has_request) {
-            fire_requests(collector);
-            continue;
-        }
-        siginfo_t info = { .si_pid = 0 };
-        if (!has_thread && waitid(P_PID, (id_t)collector->main_pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0 &&
-            info.si_pid != 0) {
-            break;
-        }
-        if (!atomic_load(&waiter.has_ended)) {
-            sleep_until_woken(collector->control, seen, has_thread ? round_period_ms(collector) : 10);
-        }
-    }
-    if (has_thread) {
-        pthread_join(thread, NULL);
-    }
-    int status = 0;
-    while (waitpid(collector->main_pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return status;
-}
-
 /* ------------------------------------------------------------------------------------------------- the command */
 
-/* Makes the folder of the bundles, parents included, and gives its absolute path. */
-static opd_status make_out(char *absolute, size_t size, const char *out)
+opd_status opd_collector_make_out(char *absolute, size_t size, const char *out)
 {
     char path[4096];
     size_t length = strlen(out);
@@ -225,27 +117,12 @@ static opd_status run_unrecorded(opd_record_report *report, const opd_record_opt
     return OPD_OK;
 }
 
-static void finish_all(opd_collector *collector, int wait_status)
-{
-    atomic_store(&collector->control->state, OPD_SESSION_CLOSED);
-    opd_collector_scan(collector);
-    for (opd_watched *watched = collector->first; watched != NULL; watched = watched->next) {
-        if (!watched->is_done) {
-            bool is_last_image = watched->pid == collector->main_pid;
-            for (const opd_watched *at = watched->next; at != NULL; at = at->next) {
-                is_last_image = is_last_image && !(at->pid == watched->pid && at->image > watched->image);
-            }
-            opd_collector_finish(collector, watched, is_last_image ? wait_status : 0);
-        }
-    }
-}
-
 opd_status opd_record_run(opd_record_report *report, const opd_record_options *options)
 {
     static char out[4352];
     opd_collector collector = { .out = out };
     memset(report, 0, sizeof(*report));
-    opd_status status = make_out(out, sizeof(out), options->out != NULL ? options->out : "ops-debug-out");
+    opd_status status = opd_collector_make_out(out, sizeof(out), options->out != NULL ? options->out : "ops-debug-out");
     if (status != OPD_OK) {
         return status;
     }
@@ -262,13 +139,67 @@ opd_status opd_record_run(opd_record_report *report, const opd_record_options *o
     collector.main_pid = pid;
     program_pid = pid;
     take_signals(old);
-    report->exit_status = follow(&collector);
-    finish_all(&collector, report->exit_status);
+    report->exit_status = opd_collector_follow(&collector, true);
+    opd_collector_finish_all(&collector, report->exit_status);
     if (report->calls == 0) {
         opd_explain_nothing(&collector, options);
     }
     opd_collector_close(&collector);
     give_signals_back(old);
     program_pid = 0;
+    return OPD_OK;
+}
+
+/* The collector's own process: no terminal, no caller; it ends with the process it looks after. */
+static void collect_for(const opd_record_options *options, char *out, int pid, int ready)
+{
+    static opd_record_report report;
+    opd_collector collector = { .out = out };
+    setsid();
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int i = STDIN_FILENO; nothing >= 0 && i <= STDERR_FILENO; i++) {
+        dup2(nothing, i);
+    }
+    if (opd_collector_open(&collector, options, &report) != OPD_OK) {
+        _exit(1);
+    }
+    collector.main_pid = pid;
+    ssize_t written = write(ready, collector.directory, sizeof(collector.directory));
+    close(ready);
+    if (written == (ssize_t)sizeof(collector.directory)) {
+        opd_collector_follow(&collector, false);
+        opd_collector_finish_all(&collector, 0);
+    }
+    opd_collector_close(&collector);
+    _exit(0);
+}
+
+opd_status opd_record_attach(char session[OPD_SESSION_PATH], const opd_record_options *options, int pid)
+{
+    static char out[4352];
+    int ends[2];
+    if (opd_session_start_time(pid) == 0) {
+        return opd_fail(OPD_E_NOTFOUND, "there is no process %d", pid);
+    }
+    opd_status status = opd_collector_make_out(out, sizeof(out), options->out != NULL ? options->out : "ops-debug-out");
+    if (status != OPD_OK) {
+        return status;
+    }
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return opd_fail(OPD_E_IO, "pipe: %s", strerror(errno));
+    }
+    int child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        collect_for(options, out, pid, ends[1]);
+    }
+    char directory[OPD_SESSION_PATH];
+    close(ends[1]);
+    ssize_t got = child > 0 ? read(ends[0], directory, sizeof(directory)) : -1;
+    close(ends[0]);
+    if (got != (ssize_t)sizeof(directory)) {
+        return opd_fail(OPD_E_IO, "the collector for process %d did not start", pid);
+    }
+    memcpy(session, directory, sizeof(directory));
     return OPD_OK;
 }

@@ -100,6 +100,13 @@ const char *opd_capture_name(opd_capture capture); /* "meta", "stats", "inputs",
  */
 opd_status opd_record_run(opd_record_report *report, const opd_record_options *options);
 
+#define OPD_SESSION_PATH 160
+/*
+ * Starts a collector, as a process of its own, for a running process that records itself with the C API; it ends with that process. session
+ * names the directory to connect to. errors: E_NOTFOUND no such process, E_IO.
+ */
+opd_status opd_record_attach(char session[OPD_SESSION_PATH], const opd_record_options *options, int pid);
+
 /* Recovers what a killed collector left in shared memory for the output directory out; count of bundles mended. E_NOTFOUND: nothing left. */
 opd_status opd_record_recover(opd_record_report *report, const char *out);
 

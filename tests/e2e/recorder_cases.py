@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from record_harness import *  # noqa: E402,F403
@@ -245,7 +246,8 @@ def numpy_floating_point_warnings_stay():
 
 
 def operator_of_the_program_is_recorded_through_the_c_api():
-    run = same_as_alone([os.path.join(BUILD, "record_c_api")])
+    run = Run([os.path.join(BUILD, "record_c_api")])
+    assert (run.status, run.stdout) == alone([os.path.join(BUILD, "record_c_api")], cwd=tempfile.mkdtemp(prefix="record-"))
     assert run.report["calls"] == "5" and run.report["processes"] == "1", run.report
     assert [call["symbol"] for call in run.runs[0].calls] == ["Softmax"] * 5
     failure = run.failures[0].failure
@@ -254,6 +256,37 @@ def operator_of_the_program_is_recorded_through_the_c_api():
     assert failing["operands"]["X"]["stored"] == "1,0" and failing["operands"]["Y"]["stored"][2] == "1", failing
     kinds = [event["kind"] for event in run.runs[0].events]
     assert kinds == ["range-push"] + ["mark"] * 5 + ["range-pop"], kinds
+
+
+def program_with_the_c_api_starts_its_own_collector():
+    if not os.path.exists(os.path.join(BUILD, "ops-debug")):
+        raise Skip("ops-debug is not built")
+    folder = tempfile.mkdtemp(prefix="record-")
+    status, _ = alone([os.path.join(BUILD, "record_c_api")], cwd=folder)
+    assert status == 0
+    out = os.path.join(folder, "ops-debug-out")
+    deadline = time.time() + 30
+    while not [name for name in os.listdir(out) if name.startswith("run-") and name.endswith(".opsb")]:
+        assert time.time() < deadline, os.listdir(out)
+        time.sleep(0.05)
+    bundles = [Bundle(os.path.join(out, name)) for name in sorted(os.listdir(out))]
+    assert [bundle.head["kind"] for bundle in bundles] == ["failure", "run"] and len(bundles[1].calls) == 5
+
+
+def library_that_ends_the_process_over_bad_arguments():
+    netlib = "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3"
+    if not os.path.exists(netlib):
+        raise Skip("netlib libblas3 is not installed")
+    run = same_as_alone([VICTIM + "_blas", "bad_ld"], env=dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(netlib)))
+    failing = run.failures[0].calls[-1]
+    assert run.failures[0].failure["outcome"] == "contract" and "ldb = 3" in run.failures[0].failure["reason"]
+    assert has(failing, "in_flight") and has(failing, "bad_args"), failing
+
+
+def constructors_that_call_while_others_do_not_lock():
+    run = same_as_alone([os.path.join(TESTS, "plugin_victim"), os.path.join(TESTS, "libplugin_early.so")])
+    callers = {os.path.basename(call["caller"]) for call in run.runs[0].calls}
+    assert callers == {"plugin_victim", "libplugin_early.so"}, callers
 
 
 main(globals())
