@@ -5,5 +5,7 @@ install(TARGETS opsdebug-preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/ops
 install(TARGETS opsdebug-record LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/opsdebug DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES ${CMAKE_BINARY_DIR}/ops-debug.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+# Relative, so that any --prefix works.
+file(RELATIVE_PATH opd_prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/opsdebug.pc.in ${CMAKE_BINARY_DIR}/opsdebug.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/opsdebug.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
