@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <opsdebug/memory.h>
+
 #include "plan.h"
 
 struct line {
@@ -114,6 +116,34 @@ void opd_call_describe(char *text, size_t size, const opd_call *call)
         }
     }
     append(&line, ")");
+}
+
+void opd_mxcsr_describe(char *text, size_t size, uint32_t mxcsr)
+{
+    static const char *const directions[] = { NULL, "down", "up", "toward zero" };
+    static const char *const exceptions[] = {
+        "invalid", "denormal", "zero-divide", "overflow", "underflow", "inexact"
+    };
+    struct line line = { .size = size, .separator = "" };
+    line.text = text;
+    append(&line, "%s", "");
+    mxcsr &= OPD_MXCSR_CONTROL;
+    if (mxcsr == 0) {
+        return;
+    }
+    bool is_both = (mxcsr & OPD_MXCSR_FTZ) != 0 && (mxcsr & OPD_MXCSR_DAZ) != 0;
+    if ((mxcsr & (OPD_MXCSR_FTZ | OPD_MXCSR_DAZ)) != 0) {
+        append_item(&line, "", "%s", is_both ? "FTZ DAZ" : (mxcsr & OPD_MXCSR_FTZ) != 0 ? "FTZ" : "DAZ");
+    }
+    if (directions[mxcsr >> 13 & 3] != NULL) {
+        append_item(&line, "", "round %s", directions[mxcsr >> 13 & 3]);
+    }
+    uint32_t trapped = ~mxcsr >> 7 & 63;
+    for (uint32_t i = 0; i < OPD_COUNT(exceptions); i++) {
+        if ((trapped >> i & 1) != 0) {
+            append_item(&line, "", "traps %s", exceptions[i]);
+        }
+    }
 }
 
 double opd_call_flops(const opd_call *call)

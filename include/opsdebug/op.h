@@ -190,6 +190,15 @@ enum {
     OPD_CALL_BAD_ORDER = 1 << 9,   /* the storage order is neither row nor column major */
 };
 
+/* Floating-point mode as x86 keeps it in MXCSR: rounding, FTZ, DAZ and exception masks, without the sticky flags. */
+#define OPD_MXCSR_CONTROL 0xffc0u
+#define OPD_MXCSR_DEFAULT 0x1f80u /* nearest, nothing flushed, nothing trapped */
+#define OPD_MXCSR_DAZ     0x0040u
+#define OPD_MXCSR_FTZ     0x8000u
+#define OPD_MODE_TEXT     160     /* bytes that hold any description, its end included */
+/* "FTZ DAZ, round toward zero, traps overflow"; "" for the default and for 0. */
+void opd_mxcsr_describe(char *text, size_t size, uint32_t mxcsr);
+
 /*
  * One call. A plain value of fixed size; it owns nothing. op is NULL for an operator this build does not know; then
  * operands' views are all that is known.
@@ -211,6 +220,7 @@ typedef struct opd_call {
     uint32_t caller;        /* same */
     uint64_t begin_ns, queued_ns, start_ns, end_ns, sync_ns; /* CLOCK_MONOTONIC; 0 = not taken */
     uint64_t seed;          /* logical seed of the generator that made the inputs; 0 = unknown */
+    uint32_t mxcsr;         /* OPD_MXCSR_CONTROL bits of the calling thread on entry; 0 = unknown */
     int32_t symbol_count;
     opd_value symbols[OPD_MAX_SYMBOLS];  /* dimension symbols: kind INT, op order */
     int32_t attr_count;

@@ -94,6 +94,37 @@ static void texts_tell_what_differs_from_the_plain_call(void **state)
     assert_string_equal(small, "zgemv(row-m");
 }
 
+static void floating_point_modes_are_described_when_not_the_default(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t mxcsr;
+        const char *text;
+    } modes[] = {
+        { 0, "" },
+        { 0x1f80, "" },
+        { 0x1fbf, "" }, /* sticky flags are no mode */
+        { 0x9fc0, "FTZ DAZ" },
+        { 0x9f80, "FTZ" },
+        { 0x1fc0, "DAZ" },
+        { 0x3f80, "round down" },
+        { 0x5f80, "round up" },
+        { 0xffc0, "FTZ DAZ, round toward zero" },
+        { 0x1a80, "traps zero-divide, traps overflow" }, /* a set mask bit is an exception that does not trap */
+    };
+    char text[OPD_MODE_TEXT];
+    for (size_t i = 0; i < OPD_COUNT(modes); i++) {
+        opd_mxcsr_describe(text, sizeof text, modes[i].mxcsr);
+        if (strcmp(text, modes[i].text) != 0) {
+            fail_msg("0x%x is \"%s\", not \"%s\"", modes[i].mxcsr, text, modes[i].text);
+        }
+    }
+    opd_mxcsr_describe(text, sizeof text, 0xe040); /* the longest */
+    assert_int_equal(strlen(text), 124);
+    opd_mxcsr_describe(text, 4, 0x9fc0);
+    assert_string_equal(text, "FTZ");
+}
+
 static void unknown_operators_are_described_by_what_they_carry(void **state)
 {
     (void)state;
@@ -224,6 +255,7 @@ int main(void)
         cmocka_unit_test(setting_a_dimension_changes_every_operand_it_links),
         cmocka_unit_test(illegal_settings_are_refused_and_said),
         cmocka_unit_test(texts_tell_what_differs_from_the_plain_call),
+        cmocka_unit_test(floating_point_modes_are_described_when_not_the_default),
         cmocka_unit_test(unknown_operators_are_described_by_what_they_carry),
         cmocka_unit_test(symbols_follow_the_patterns_of_the_field),
         cmocka_unit_test(arguments_are_listed_in_call_order),
