@@ -146,6 +146,7 @@ static void build_signature(signature_build *build, const opd_call *call)
     PUT(message, bad_arg, call->bad_arg);
     PUT(message, provider, call->provider);
     PUT(message, caller, call->caller);
+    PUT(message, mxcsr, call->mxcsr);
     for (int i = 0; i < call->symbol_count; i++) {
         build_value(&build->values[i], &call->symbols[i]);
         build->value_pointers[i] = &build->values[i];

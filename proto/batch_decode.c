@@ -365,6 +365,7 @@ opd_status batch_call(opd_call *out, const opd_batch *batch, size_t i)
     out->bad_arg = signature->bad_arg;
     out->provider = signature->provider;
     out->caller = signature->caller;
+    out->mxcsr = signature->mxcsr;
     out->pid = batch->threads[row->thread].pid;
     out->thread = batch->threads[row->thread].tid;
     out->number = row->number;

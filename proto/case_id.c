@@ -117,6 +117,7 @@ opd_digest opd_case_id(const opd_case *item)
     add_text(&state, call->name, sizeof(call->name));
     add_u64(&state, (uint64_t)call->dtype);
     add_u64(&state, call->flags & ID_FLAGS);
+    add_u64(&state, call->mxcsr);
     for (int i = 0; i < call->symbol_count && i < OPD_MAX_SYMBOLS; i++) {
         add_value(&state, &call->symbols[i]);
     }

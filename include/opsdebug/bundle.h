@@ -56,7 +56,7 @@ typedef struct opd_environment_info {
     char libc[64];
     uint32_t cpu_count;
     uint32_t l1d_bytes, l2_bytes, l3_bytes;
-    uint32_t mxcsr; /* rounding, FTZ, DAZ of the recorded thread */
+    uint32_t mxcsr; /* of the thread that attached the process, for calls that do not say (opd_call.mxcsr) */
     char variables
         [2048]; /* NAME=VALUE lines, of OPENBLAS_, OMP_, MKL_, BLIS_, DNNL_, GOTO_, LD_PRELOAD, LD_LIBRARY_PATH */
 } opd_environment_info;
@@ -261,7 +261,7 @@ void opd_case_done(opd_case *item);
 opd_status opd_case_allocate(opd_case *out, const opd_call *call, uint64_t limit);
 
 /*
- * Content id of the case: XXH3-128 over operator, flags, values, views, how operands overlap, and digests (of the data when in memory, else
+ * Content id of the case: XXH3-128 over operator, flags, floating-point mode, values, views, how operands overlap, and digests (of the data when in memory, else
  * `before`; outputs have none). Equal cases have equal ids wherever their memory lies.
  */
 opd_digest opd_case_id(const opd_case *item);

@@ -80,6 +80,7 @@ static void calls_and_data_read_as_written(void **state)
     assert_true(call.op_id == 0x1122334455667788);
     assert_int_equal(call.begin_ns, 1000);
     assert_int_equal(call.end_ns, 1250);
+    assert_int_equal(call.mxcsr, 0); /* written before calls said their floating-point mode */
     assert_int_equal(call.queued_ns, 0);
     assert_int_equal(opd_call_value(&call, "n")->i, 3);
     assert_true(opd_call_value(&call, "alpha")->re == -0.5);

@@ -164,6 +164,7 @@ void make_call(make_random *random, opd_call *call)
     call->end_ns = any_u64(random);
     call->sync_ns = any_u64(random);
     call->seed = any_u64(random);
+    call->mxcsr = (uint32_t)any_u64(random);
     call->symbol_count = (int32_t)make_below(random, OPD_MAX_SYMBOLS + 1);
     for (int i = 0; i < call->symbol_count; i++) {
         make_value(random, &call->symbols[i]);

@@ -348,6 +348,10 @@ static void equal_cases_have_equal_ids_and_others_do_not(void **state)
     other = opd_case_id(&copy);
     assert_memory_not_equal(&id, &other, sizeof(id));
     copy.call.flags ^= OPD_CALL_ROW_MAJOR;
+    copy.call.mxcsr = OPD_MXCSR_DEFAULT | OPD_MXCSR_FTZ;
+    other = opd_case_id(&copy);
+    assert_memory_not_equal(&id, &other, sizeof(id));
+    copy.call.mxcsr = item.call.mxcsr;
     copy.call.operands[1].view.data = copy.call.operands[0].view.data; /* now they overlap */
     other = opd_case_id(&copy);
     assert_memory_not_equal(&id, &other, sizeof(id));
