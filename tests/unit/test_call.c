@@ -110,7 +110,7 @@ static void floating_point_modes_are_described_when_not_the_default(void **state
         { 0x3f80, "round down" },
         { 0x5f80, "round up" },
         { 0xffc0, "FTZ DAZ, round toward zero" },
-        { 0x1a80, "traps zero-divide, traps overflow" }, /* a set mask bit is an exception that does not trap */
+        { 0x1980, "traps zero-divide, traps overflow" }, /* a set mask bit is an exception that does not trap */
     };
     char text[OPD_MODE_TEXT];
     for (size_t i = 0; i < OPD_COUNT(modes); i++) {
