@@ -50,7 +50,7 @@ static void put_head(opd_slot *slot, uint64_t at, uint32_t size, opd_record_kind
     opd_ring_set(slot, at + OPD_R_HEAD, opd_ring_head_word(size, kind, slot->depth, words, operands, 0));
     opd_ring_set(slot, at + OPD_R_NUMBER, slot->number);
     opd_ring_set(slot, at + OPD_R_WHO, (uint64_t)slot->tid | (uint64_t)(operands > 0) << 48);
-    opd_ring_set(slot, at + OPD_R_MODULES, 0);
+    opd_ring_set(slot, at + OPD_R_MODULES, (uint64_t)opd_here_mxcsr() << 48);
     opd_ring_set(slot, at + OPD_R_END, 0);
     opd_ring_set(slot, at + OPD_R_SEED, slot->seed);
     opd_ring_set(slot, at + OPD_R_ADDRESS, 0);

@@ -26,7 +26,7 @@ static opd_status from_words(opd_call *out, const opd_ring_record *record)
     if (routine == NULL || pattern == NULL || OPD_R_WORDS + record->words > record->size) {
         return opd_fail(OPD_E_FORMAT, "a record in shared memory is not of this build");
     }
-    uint32_t flags = (uint32_t)(word_of(record, OPD_R_MODULES) >> 32);
+    uint32_t flags = (uint32_t)(word_of(record, OPD_R_MODULES) >> 32) & 0xffff;
     opd_status status = opd_call_from_words(out, routine, flags, &record->word[OPD_R_WORDS], (int)record->words);
     if (status != OPD_OK) {
         return status;
@@ -160,6 +160,7 @@ opd_status opd_decode_call(opd_call *out, const opd_collector *collector, const 
     out->depth = record->depth;
     out->provider = (uint32_t)(modules & 0xffff);
     out->caller = (uint32_t)(modules >> 16 & 0xffff);
+    out->mxcsr = (uint32_t)(modules >> 48) & OPD_MXCSR_CONTROL;
     out->begin_ns = opd_ticks_to_ns(&collector->ticks, word_of(record, OPD_R_BEGIN));
     out->start_ns = out->begin_ns;
     out->end_ns = is_complete ? opd_ticks_to_ns(&collector->ticks, word_of(record, OPD_R_END)) : 0;

@@ -145,9 +145,7 @@ static void describe_process(opd_process *process, uint32_t threads, uint64_t ch
     process->start_time = opd_session_start_time(opd_recorder.pid);
     process->attach_ticks = opd_here_ticks();
     process->thread_limit = threads;
-#if defined(__x86_64__)
-    process->mxcsr = _mm_getcsr();
-#endif
+    process->mxcsr = opd_here_mxcsr();
     ssize_t length = readlink("/proc/self/exe", process->program, sizeof(process->program) - 1);
     if (length < 0) {
         process->program[0] = '\0';

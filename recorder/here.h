@@ -72,6 +72,16 @@ static inline uint64_t opd_here_ticks(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Control bits of the thread's floating-point mode; 0 where there is no MXCSR. A store and a load: no serialisation. */
+static inline uint32_t opd_here_mxcsr(void)
+{
+#if defined(__x86_64__)
+    return _mm_getcsr() & OPD_MXCSR_CONTROL;
+#else
+    return 0;
+#endif
+}
+
 /* Pages made present, by the kernel or by allocating the file's blocks; never a fault. */
 bool opd_here_populate(void *start, uint64_t bytes);
 

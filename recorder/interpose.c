@@ -18,7 +18,7 @@ static inline void write_record(opd_slot *slot, uint32_t size, const opd_wrapped
     const opd_site *site = frame->site;
     _Atomic uint64_t *record = opd_ring_at(slot, slot->open[frame->depth].position);
     bool has_data = (slot->open[frame->depth].flags & OPD_OPEN_DATA) != 0;
-    uint64_t modules = target->modules | (uint64_t)site->flags << 32;
+    uint64_t modules = target->modules | (uint64_t)site->flags << 32 | (uint64_t)opd_here_mxcsr() << 48;
     if (frame->depth > 0) {
         modules |= (uint64_t)OPD_CALL_NESTED << 32;
     }

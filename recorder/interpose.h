@@ -19,7 +19,7 @@ typedef struct opd_target {
     const struct opd_target *next;
     uintptr_t start, size; /* of the calling object */
     void *function;
-    uint64_t modules; /* provider:16 caller:16 call flags:32 */
+    uint64_t modules; /* provider:16 caller:16 call flags:16, as in a record */
     bool is_watched;  /* its routine matches the filter */
 } opd_target;
 

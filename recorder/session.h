@@ -206,7 +206,7 @@ enum {
     OPD_R_STATE,
     OPD_R_NUMBER,
     OPD_R_WHO,     /* tid:32 routine:16 has_data:8 */
-    OPD_R_MODULES, /* provider:16 caller:16 flags:32 */
+    OPD_R_MODULES, /* provider:16 caller:16 flags:16 mxcsr:16 (0 = unknown) */
     OPD_R_BEGIN,
     OPD_R_END,
     OPD_R_RETURN,
@@ -239,6 +239,7 @@ typedef struct opd_operand_part {
 _Static_assert(sizeof(opd_operand_part) % 8 == 0, "parts are copied word by word");
 _Static_assert(OPD_R_WORDS + OPD_MAX_WORDS + OPD_MAX_OPERANDS * OPD_PART_WORDS <= OPD_SEGMENT_WORDS,
                "a record fits a segment");
+_Static_assert(OPD_CALL_BAD_ORDER < 1 << 16 && OPD_MXCSR_CONTROL < 1 << 16, "flags and mode share a word");
 _Static_assert(OPD_RING_WORDS % OPD_SEGMENT_WORDS == 0, "segments tile the ring");
 
 /* Bytes of a process file before its arena, for a number of slots. */

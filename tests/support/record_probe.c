@@ -112,10 +112,10 @@ static void print_call(const opd_bundle *bundle, const opd_call *call)
     const opd_module *provider = opd_bundle_module(bundle, call->provider);
     const opd_module *caller = opd_bundle_module(bundle, call->caller);
     opd_call_describe(text, sizeof(text), call);
-    printf("call thread=%u number=%" PRIu64 " symbol=%s flags=0x%x depth=%u bad_arg=%d ns=%" PRIu64
+    printf("call thread=%u number=%" PRIu64 " symbol=%s flags=0x%x mxcsr=0x%x depth=%u bad_arg=%d ns=%" PRIu64
            " provider=%s core=%s caller=%s what=%s\n",
-           call->thread, call->number, call->symbol[0] != '\0' ? call->symbol : call->name, call->flags, call->depth,
-           call->bad_arg, call->end_ns > call->begin_ns ? call->end_ns - call->begin_ns : 0,
+           call->thread, call->number, call->symbol[0] != '\0' ? call->symbol : call->name, call->flags, call->mxcsr,
+           call->depth, call->bad_arg, call->end_ns > call->begin_ns ? call->end_ns - call->begin_ns : 0,
            provider != NULL ? provider->path : "-", provider != NULL ? provider->core : "-",
            caller != NULL ? caller->path : "-", text);
     for (int i = 0; i < call->operand_count; i++) {
