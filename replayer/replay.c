@@ -11,9 +11,6 @@
 
 #include "job.h"
 
-#define MXCSR_DEFAULT 0x1f80U
-#define MXCSR_BITS    0xffc0U /* without sticky flags and reserved bits */
-
 /* What was recorded of this call's surroundings, as far as it is known. */
 typedef struct recorded {
     const opd_environment_info *environment; /* NULL = unknown */
@@ -77,6 +74,27 @@ static opd_status choose_core(opd_job *job, char *notes, size_t size, const reco
     return OPD_OK;
 }
 
+/* The floating-point mode of the call, else of the process when it was attached, else the default. */
+static void choose_mode(opd_job *job, char *notes, size_t size, const recorded *then)
+{
+    uint32_t wanted = job->call.mxcsr;
+    if (wanted == 0 && then->environment != NULL) {
+        wanted = then->environment->mxcsr & OPD_MXCSR_CONTROL;
+    }
+    job->mxcsr = (wanted & OPD_MXCSR_CONTROL) != 0 ? wanted & OPD_MXCSR_CONTROL : OPD_MXCSR_DEFAULT;
+    if ((wanted & ~OPD_MXCSR_CONTROL) != 0) {
+        opd_line(notes, size, "floating-point mode: recorded 0x%x, here 0x%x", wanted, job->mxcsr);
+    }
+#if !defined(__x86_64__)
+    char words[OPD_MODE_TEXT];
+    opd_mxcsr_describe(words, sizeof words, job->mxcsr);
+    if (words[0] != '\0') {
+        opd_line(notes, size, "floating-point mode: recorded %s, here not set: not an x86-64 CPU", words);
+        job->mxcsr = OPD_MXCSR_DEFAULT;
+    }
+#endif
+}
+
 static opd_status plan_job(opd_job *job, char *notes, size_t size, const recorded *then,
                            const opd_replay_options *options)
 {
@@ -96,10 +114,7 @@ static opd_status plan_job(opd_job *job, char *notes, size_t size, const recorde
         return opd_fail(OPD_E_INVALID, "the library's path is longer than %zu bytes", sizeof job->library - 1);
     }
     job->threads = options->threads > 0 ? options->threads : then->provider != NULL ? then->provider->threads : 0;
-    job->mxcsr = MXCSR_DEFAULT;
-    if (then->environment != NULL && then->environment->mxcsr != 0) {
-        job->mxcsr = then->environment->mxcsr & MXCSR_BITS;
-    }
+    choose_mode(job, notes, size, then);
     const opd_operand *overflow = NULL;
     opd_call call = job->call;
     char text[OPD_JOB_TEXT] = "";
@@ -244,6 +259,8 @@ opd_status opd_replay(opd_replay_result *out, const opd_bundle *environment_of, 
     if (status != OPD_OK) {
         return status;
     }
+    job->is_born_expected = options->lazy_reference && expected != NULL &&
+                            (expected->outcome == OPD_OUTCOME_NAN_BORN || expected->outcome == OPD_OUTCOME_INF_BORN);
     if (then.environment != NULL) {
         status = opd_environment_read(&here);
         if (status == OPD_OK) {
