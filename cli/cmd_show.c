@@ -260,6 +260,10 @@ static void print_call(const opd_subject *subject, const opd_bundle *bundle)
     opd_phrase_flags(words, sizeof words, &subject->call);
     printf("  called as %s, call %" PRIu64 " of thread %u%s%s\n", subject->call.symbol, subject->call.number,
            subject->call.thread, words[0] != '\0' ? ", " : "", words);
+    opd_mxcsr_describe(words, sizeof words, subject->call.mxcsr);
+    if (words[0] != '\0') {
+        printf("  floating-point mode %s\n", words);
+    }
     for (int i = 0; i < subject->call.operand_count; i++) {
         print_operand(&subject->call.operands[i], bundle);
     }

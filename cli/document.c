@@ -203,6 +203,7 @@ json_t *opd_document_call(const opd_call *call, bool with_operands)
     opd_document_put(object, "attributes", values_object(call->attrs, call->attr_count));
     opd_phrase_flags(words, sizeof words, call);
     opd_document_put(object, "flags", json_string(words));
+    opd_document_put(object, "mxcsr", text_of_hex(call->mxcsr));
     opd_document_put(object, "provider", json_integer(call->provider));
     opd_document_put(object, "begin_ns", text_of_ns(call->begin_ns));
     opd_document_put(object, "end_ns", text_of_ns(call->end_ns));
