@@ -10,6 +10,7 @@
 
 #include <opsdebug/reduce.h>
 
+#include "c_file.h"
 #include "document.h"
 #include "oracle.h"
 #include "phrases.h"
@@ -17,9 +18,6 @@
 #include "trial.h"
 
 enum { KEY_EMIT_C = 0x100, KEY_BUDGET };
-
-/* Above this many multiplications the right values are left out of the C file, which then checks for finite values only. */
-#define REFERENCE_FLOPS 2e8
 
 typedef struct reduce_options {
     opd_shared shared;
@@ -65,93 +63,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------- the C file */
-
-static const char *linker_name(const char *library)
-{
-    static const char *const known[] = { "openblas", "blis", "blas" };
-    for (size_t i = 0; i < OPD_COUNT(known); i++) {
-        if (strstr(library, known[i]) != NULL) {
-            return known[i];
-        }
-    }
-    return "openblas";
-}
-
-typedef struct expected_values {
-    long double *want[OPD_MAX_OPERANDS];
-    long double *gauge[OPD_MAX_OPERANDS];
-} expected_values;
-
-static void expected_values_done(expected_values *values)
-{
-    for (int i = 0; i < OPD_MAX_OPERANDS; i++) {
-        opd_free(values->want[i]);
-        opd_free(values->gauge[i]);
-    }
-}
-
-/* An operator without a reference has no right values; then the C file checks less. */
-static opd_status compute_expected(expected_values *values, const opd_call *call)
-{
-    if (opd_call_flops(call) > REFERENCE_FLOPS) {
-        return OPD_OK;
-    }
-    for (int i = 0; i < call->operand_count; i++) {
-        const opd_operand *operand = &call->operands[i];
-        size_t count = (size_t)opd_tensor_count(&operand->view);
-        if ((operand->role & OPD_ROLE_OUT) == 0) {
-            continue;
-        }
-        opd_status status = opd_alloc_array((void **)&values->want[i], 2 * count + 1, sizeof(long double));
-        if (status == OPD_OK) {
-            status = opd_alloc_array((void **)&values->gauge[i], count + 1, sizeof(long double));
-        }
-        if (status == OPD_OK) {
-            status = opd_reference_run(values->want[i], values->gauge[i], call, i);
-        }
-        if (status != OPD_OK) {
-            opd_free(values->want[i]);
-            opd_free(values->gauge[i]);
-            values->want[i] = NULL;
-            values->gauge[i] = NULL;
-        }
-        if (status == OPD_E_NOMEM) {
-            return status;
-        }
-    }
-    return OPD_OK;
-}
-
-static opd_status emit_c(const reduce_options *o, const opd_case *item, const opd_failure *failure,
-                         const opd_replay_result *last)
-{
-    opd_emit_options emit = {
-        .library = linker_name(last->library),
-        .core = o->trial.replay.core != NULL ? o->trial.replay.core
-                : last->core[0] != '\0'      ? last->core
-                                             : NULL,
-        .threads = last->threads,
-    };
-    expected_values values = { 0 };
-    opd_buffer text;
-    opd_buffer_init(&text, (size_t)256 << 20);
-    opd_status status = compute_expected(&values, &item->call);
-    for (int i = 0; i < OPD_MAX_OPERANDS; i++) {
-        emit.want[i] = values.want[i];
-        emit.gauge[i] = values.gauge[i];
-    }
-    if (status == OPD_OK) {
-        status = opd_emit_c(&text, item, failure, &emit);
-    }
-    if (status == OPD_OK) {
-        status = opd_write_file(o->emit_c, text.bytes, text.size);
-    }
-    opd_buffer_done(&text);
-    expected_values_done(&values);
-    return status;
-}
-
 /* --------------------------------------------------------------------------------------------------- the work */
 
 typedef struct reduction {
@@ -163,6 +74,7 @@ typedef struct reduction {
     opd_failure failure;    /* of the final form, labelled */
     opd_replay_result last; /* of the final form */
     bool has_last;
+    opd_c_file program;
     char log[4096];
 } reduction;
 
@@ -229,7 +141,8 @@ static opd_status reduce(reduction *work, reduce_options *o)
     if (work->report.is_complete) {
         unlink(work->log);
     }
-    return o->emit_c != NULL ? emit_c(o, &work->item, &work->failure, &work->last) : OPD_OK;
+    work->program = (opd_c_file){ o->emit_c, &work->item, &work->failure, &work->last, "" };
+    return o->emit_c != NULL ? opd_c_file_write(&work->program, &work->oracle) : OPD_OK;
 }
 
 static int print_json(const reduction *work, const reduce_options *o)
@@ -274,7 +187,7 @@ static void print_text(const reduction *work, const reduce_options *o)
     printf("written      %s%s%s\n", o->out, o->emit_c != NULL ? ", " : "", o->emit_c != NULL ? o->emit_c : "");
     if (o->emit_c != NULL) {
         opd_phrase_shell(words, sizeof words, o->emit_c);
-        opd_print_next("cc %s -l%s -lm && ./a.out", words, linker_name(work->last.library));
+        opd_print_next("cc %s %s -lm && ./a.out", words, work->program.link);
     } else {
         opd_phrase_shell(words, sizeof words, o->out);
         opd_print_next("ops-debug replay %s%s", words, o->trial.replay.guard != OPD_GUARD_NONE ? " --guard" : "");

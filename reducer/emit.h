@@ -30,6 +30,9 @@ typedef struct opd_emitter {
     bool has_order;       /* the storage order is the first argument */
     const char *int_type; /* of integer arguments */
     char symbol[64];
+    char refusal[64]; /* the library's xerbla */
+    int mutated;      /* the input that the call changed: its own values are the expected ones; -1: none */
+    int born;         /* the output of which only the birth of NaN or Inf is wrong, no value; -1: none */
     opd_emit_array arrays[OPD_MAX_OPERANDS];
     int array_count;
     int array_of[OPD_MAX_OPERANDS];         /* -1: no memory of its own (NULL, or the result) */
@@ -45,19 +48,18 @@ const char *opd_emit_type(opd_dtype dtype);
 /* A number as C text that reads back as the same value of dtype's component: "1", "0.1f", "NAN", "1e+200". */
 void opd_emit_number(char *text, size_t size, opd_dtype dtype, double value);
 
-/* File-scope arrays: operands' data, then the table of checked elements of each output. */
+/* File-scope arrays: operands' data, then the table of checked elements of each checked operand. */
 void opd_emit_arrays(opd_emitter *emit);
 void opd_emit_tables(opd_emitter *emit);
 /* Statements that fill what has no initialiser. */
 void opd_emit_fills(opd_emitter *emit);
-/* Does any output have a table, and one with expected values? */
+/* Does any operand have a table with expected values, or one without? */
 bool opd_emit_has_table(const opd_emitter *emit, bool with_values);
 bool opd_emit_is_checked(const opd_emitter *emit, int operand);
-/*
- * Expected values of an output; NULL = its elements must be finite, no more. That is so without values, and for a NaN or Inf that is
- * born as soon as the right value itself is not finite: then the birth is the failure.
- */
-const long double *opd_emit_wanted(const opd_emitter *emit, int operand);
+/* Has the operand's table values? Else its elements must be finite, no more. */
+bool opd_emit_has_values(const opd_emitter *emit, int operand);
+/* The output of which every value is right though a NaN or Inf was born in it; -1: none. For opd_emit_prepare. */
+int opd_emit_find_born(const opd_emitter *emit);
 
 /* The routine's prototype, and the call as one statement. */
 void opd_emit_prototype(opd_emitter *emit);

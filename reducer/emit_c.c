@@ -44,7 +44,7 @@ static void print_head(opd_emitter *emit, const needs *need)
 {
     char call[512];
     const opd_failure *failure = emit->failure;
-    const char *library = emit->options->library != NULL ? emit->options->library : "openblas";
+    const char *link = emit->options->link != NULL ? emit->options->link : "-lopenblas";
     opd_call_describe(call, sizeof(call), &emit->item->call);
     opd_buffer_print(emit->out, "/*\n * ");
     print_comment(emit->out, call);
@@ -56,10 +56,10 @@ static void print_head(opd_emitter *emit, const needs *need)
         print_comment(emit->out, failure->reason);
         opd_buffer_print(emit->out, "\n");
     }
-    opd_buffer_print(emit->out,
-                     " *\n *     cc -std=c17 -Wall -Wextra FILE.c -l%s -lm && ./a.out\n *\n"
-                     " * Exit status: 1 = it fails, 0 = it does not, 2 = it could not run.\n */\n",
-                     library);
+    opd_buffer_print(emit->out, " *\n *     cc -std=c17 -Wall -Wextra FILE.c ");
+    print_comment(emit->out, link);
+    opd_buffer_print(emit->out, " -lm && ./a.out\n *\n"
+                                " * Exit status: 1 = it fails, 0 = it does not, 2 = it could not run.\n */\n");
     opd_buffer_print(emit->out, "#define _GNU_SOURCE\n#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n"
                                 "#include <stdio.h>\n#include <stdlib.h>\n");
     if (need->guard || need->child) {
@@ -100,26 +100,31 @@ static void print_support(opd_emitter *emit, const needs *need)
                          "    return memory;\n}\n");
     }
     if (need->refused) {
-        opd_buffer_print(emit->out, "\nstatic int refused; /* the argument the routine complains of */\n"
-                                    "void xerbla_(const char *name, const int *info, size_t length);\n"
-                                    "void xerbla_(const char *name, const int *info, size_t length)\n{\n"
-                                    "    refused = *info;\n"
-                                    "    printf(\"%%.*s refuses argument %%d\\n\", (int)length, name, *info);\n}\n");
+        opd_buffer_print(emit->out,
+                         "\nstatic int refused; /* the argument the routine complains of */\n"
+                         "void %s(const char *name, const %s *info, size_t length);\n"
+                         "void %s(const char *name, const %s *info, size_t length)\n{\n"
+                         "    refused = (int)*info;\n"
+                         "    printf(\"%%.*s refuses argument %%d\\n\", (int)length, name, refused);\n}\n",
+                         emit->refusal, emit->int_type, emit->refusal, emit->int_type);
     }
     if (need->values) {
         opd_buffer_print(
             emit->out,
             "\nstatic int is_wrong(const char *name, long at, double got, double want, double bound)\n"
-            "{\n    if (isnan(want) ? isnan(got) : isinf(want) ? got == want : fabs(got - want) <= bound) {\n"
+            "{\n    static int shown;\n    if (isnan(want) ? isnan(got) : isinf(want) ? got == want : fabs(got - want) <= bound) {\n"
             "        return 0;\n    }\n"
-            "    printf(\"%%s[%%ld]: got %%.17g, want %%.17g within %%.3g\\n\", name, at, got, want, bound);\n"
+            "    if (shown++ < 8) {\n"
+            "        printf(\"%%s[%%ld]: got %%.17g, want %%.17g within %%.3g\\n\", name, at, got, want, bound);\n    }\n"
             "    return 1;\n}\n");
     }
     if (need->finite) {
-        opd_buffer_print(emit->out, "\nstatic int is_wild(const char *name, long at, double got)\n{\n"
-                                    "    if (isfinite(got)) {\n        return 0;\n    }\n"
-                                    "    printf(\"%%s[%%ld]: got %%g, want a finite number\\n\", name, at, got);\n"
-                                    "    return 1;\n}\n");
+        opd_buffer_print(emit->out,
+                         "\nstatic int is_wild(const char *name, long at, double got)\n{\n    static int shown;\n"
+                         "    if (isfinite(got)) {\n        return 0;\n    }\n"
+                         "    if (shown++ < 8) {\n"
+                         "        printf(\"%%s[%%ld]: got %%g, not a finite number\\n\", name, at, got);\n    }\n"
+                         "    return 1;\n}\n");
     }
 }
 
@@ -166,7 +171,7 @@ static void print_checks(opd_emitter *emit)
         const char *owner = is_returned ? operand->name : emit->arrays[emit->array_of[o]].name;
         snprintf(array, sizeof(array), "%s%s", owner, is_returned ? "_data" : "");
         const char *name = operand->name;
-        if (opd_emit_wanted(emit, o) != NULL) {
+        if (opd_emit_has_values(emit, o)) {
             opd_buffer_print(emit->out,
                              "    for (size_t i = 0; i < sizeof %s_expected / sizeof %s_expected[0]; i++) {\n"
                              "        const expected *e = &%s_expected[i];\n"

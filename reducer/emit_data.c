@@ -287,36 +287,20 @@ bool opd_emit_is_checked(const opd_emitter *emit, int operand)
 {
     const opd_operand *bound = &emit->item->call.operands[operand];
     bool has_memory = emit->array_of[operand] >= 0 || (bound->flags & OPD_OPERAND_RETURNED) != 0;
-    return (bound->role & OPD_ROLE_OUT) != 0 && has_memory && !emit->is_fatal && emit->item->call.bad_arg == 0 &&
+    bool is_output = (bound->role & OPD_ROLE_OUT) != 0;
+    return (is_output || operand == emit->mutated) && has_memory && !emit->is_fatal && emit->item->call.bad_arg == 0 &&
            opd_tensor_existing(&bound->view) > 0;
 }
 
-static double round_to(opd_dtype dtype, long double value)
+bool opd_emit_has_values(const opd_emitter *emit, int operand)
 {
-    return opd_dtype_real(dtype) == OPD_F32 ? (double)(float)value : (double)value;
-}
-
-const long double *opd_emit_wanted(const opd_emitter *emit, int operand)
-{
-    const opd_tensor *view = &emit->item->call.operands[operand].view;
-    const long double *want = emit->options->want[operand];
-    opd_outcome outcome = emit->failure->outcome;
-    if (want == NULL || (outcome != OPD_OUTCOME_NAN_BORN && outcome != OPD_OUTCOME_INF_BORN)) {
-        return want;
-    }
-    int64_t count = opd_tensor_count(view) * parts_of(view->dtype);
-    for (int64_t i = 0; i < count; i++) {
-        if (!isfinite(round_to(view->dtype, want[i]))) {
-            return NULL;
-        }
-    }
-    return want;
+    return operand == emit->mutated || (operand != emit->born && emit->options->want[operand] != NULL);
 }
 
 bool opd_emit_has_table(const opd_emitter *emit, bool with_values)
 {
     for (int o = 0; o < emit->item->call.operand_count; o++) {
-        if (opd_emit_is_checked(emit, o) && (opd_emit_wanted(emit, o) != NULL) == with_values) {
+        if (opd_emit_is_checked(emit, o) && opd_emit_has_values(emit, o) == with_values) {
             return true;
         }
     }
@@ -336,31 +320,108 @@ static double ulp_of(opd_dtype dtype, double value)
     return fmax(ldexp(opd_dtype_epsilon(dtype), exponent - 1), least);
 }
 
-/* Bound of one component: ratio 16 of the gauge and one unit in the last place. */
-static double bound_of(const opd_emitter *emit, int operand, int64_t flat, double want)
+static double round_to(opd_dtype dtype, long double value)
 {
+    return opd_dtype_real(dtype) == OPD_F32 ? (double)(float)value : (double)value;
+}
+
+typedef struct goal {
+    double want, bound;
+} goal;
+
+/*
+ * The right value of one component, and its bound: ratio 16 of the gauge and one unit in the last place. Where the terms are so large
+ * that the bound leaves the range, any finite value will do.
+ */
+static goal goal_of(const opd_emitter *emit, int operand, const int64_t *index, int64_t flat, int part)
+{
+    const long double largest_bound = 1.79e308L; /* its three digits can be written as a double */
     const opd_tensor *view = &emit->item->call.operands[operand].view;
     const long double *gauge = emit->options->gauge[operand];
-    if (!opd_dtype_is_float(view->dtype)) {
-        return 0;
+    if (operand == emit->mutated) {
+        double parts[2];
+        opd_element_load(view->dtype, (const char *)view->data + opd_tensor_offset(view, index), &parts[0], &parts[1]);
+        return (goal){ parts[part], 0 };
     }
-    double terms = gauge != NULL ? (double)gauge[flat] : fabs(want);
-    return isfinite(terms) ? 16 * opd_dtype_epsilon(view->dtype) * terms + ulp_of(view->dtype, want) : 0;
+    goal out = { round_to(view->dtype, emit->options->want[operand][flat * parts_of(view->dtype) + part]), 0 };
+    if (opd_dtype_is_float(view->dtype) && isfinite(out.want)) {
+        long double terms = gauge != NULL ? gauge[flat] : (long double)fabs(out.want);
+        long double bound = 16 * (long double)opd_dtype_epsilon(view->dtype) * terms + ulp_of(view->dtype, out.want);
+        out.bound = bound < largest_bound ? (double)bound : (double)largest_bound;
+    }
+    return out;
+}
+
+/* As the program's is_wrong. */
+static bool is_met(goal aim, double got)
+{
+    return isnan(aim.want) ? isnan(got) : isinf(aim.want) ? got == aim.want : fabs(got - aim.want) <= aim.bound;
+}
+
+/* Without what the call left: could the right value be the failure itself? */
+static bool is_of_class(goal aim, opd_outcome outcome)
+{
+    return outcome == OPD_OUTCOME_NAN_BORN ? isnan(aim.want) : isinf(aim.want);
+}
+
+static bool is_all_right(const opd_emitter *emit, int operand)
+{
+    const opd_tensor *view = &emit->item->call.operands[operand].view;
+    const opd_tensor *got = emit->options->got[operand];
+    int64_t count = opd_tensor_count(view);
+    int64_t index[OPD_MAX_RANK] = { 0 };
+    for (int64_t flat = 0; flat < count; flat++) {
+        double parts[2] = { 0, 0 };
+        opd_tensor_unflatten(view, flat, index);
+        if (!opd_tensor_exists(view, index)) {
+            continue;
+        }
+        if (got != NULL) {
+            const char *element = (const char *)got->data + opd_tensor_offset(got, index);
+            opd_element_load(got->dtype, element, &parts[0], &parts[1]);
+        }
+        for (int p = 0; p < parts_of(view->dtype); p++) {
+            goal aim = goal_of(emit, operand, index, flat, p);
+            if (got != NULL ? !is_met(aim, parts[p]) : !is_of_class(aim, emit->failure->outcome)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+int opd_emit_find_born(const opd_emitter *emit)
+{
+    const opd_call *call = &emit->item->call;
+    opd_outcome outcome = emit->failure->outcome;
+    for (int o = 0; o < call->operand_count; o++) {
+        bool is_it = (outcome == OPD_OUTCOME_NAN_BORN || outcome == OPD_OUTCOME_INF_BORN) &&
+                     strcmp(call->operands[o].name, emit->failure->operand) == 0;
+        if (is_it && opd_emit_is_checked(emit, o) && emit->options->want[o] != NULL && is_all_right(emit, o)) {
+            return o;
+        }
+    }
+    return -1;
 }
 
 static void print_table(opd_emitter *emit, int operand)
 {
     const opd_operand *bound = &emit->item->call.operands[operand];
     const opd_tensor *view = &bound->view;
-    const long double *want = opd_emit_wanted(emit, operand);
+    bool has_values = opd_emit_has_values(emit, operand);
     int parts = parts_of(view->dtype);
     int64_t count = opd_tensor_count(view);
     int64_t size = (int64_t)opd_dtype_size(view->dtype) / parts;
     int64_t index[OPD_MAX_RANK] = { 0 };
     bool is_returned = (bound->flags & OPD_OPERAND_RETURNED) != 0;
     list items = { emit->out, 60, true };
+    if (operand == emit->born) {
+        opd_buffer_print(
+            emit->out,
+            "/* The right value is no finite number either: that it came from such data is the failure. */\n");
+    }
     opd_buffer_print(emit->out,
-                     want != NULL ? "static const expected %s_expected[] = {" : "static const long %s_at[] = {",
+                     has_values ? "static const expected %s_expected[] = {" : "static const long %s_at[] = {",
                      bound->name);
     for (int64_t flat = 0; flat < count; flat++) {
         opd_tensor_unflatten(view, flat, index);
@@ -373,12 +434,11 @@ static void print_table(opd_emitter *emit, int operand)
         for (int p = 0; p < parts; p++) {
             char text[128];
             char value[48];
-            int used = snprintf(text, sizeof(text), want != NULL ? "{ %lld" : "%lld", (long long)at / size + p);
-            if (want != NULL && used > 0) {
-                double rounded = round_to(view->dtype, want[flat * parts + p]);
-                opd_emit_number(value, sizeof(value), OPD_F64, rounded);
-                snprintf(text + used, sizeof(text) - (size_t)used, ", %s, %.3g }", value,
-                         bound_of(emit, operand, flat, rounded));
+            int used = snprintf(text, sizeof(text), has_values ? "{ %lld" : "%lld", (long long)at / size + p);
+            if (has_values && used > 0) {
+                goal aim = goal_of(emit, operand, index, flat, p);
+                opd_emit_number(value, sizeof(value), OPD_F64, aim.want);
+                snprintf(text + used, sizeof(text) - (size_t)used, ", %s, %.3g }", value, aim.bound);
             }
             list_add(&items, text);
         }

@@ -11,38 +11,56 @@ enum {
     WRITTEN_ELEMENTS = 64,  /* longer arrays that are mostly gaps are not written out */
 };
 
-static bool fits_int32(const opd_call *call)
+/* The pattern by which the library names the routine: that of symbol, else the first of the call's form and width. */
+static const opd_name_pattern *find_pattern(const opd_emitter *emit, const char *symbol)
 {
-    for (int i = 0; i < call->symbol_count; i++) {
-        if (call->symbols[i].i != (int32_t)call->symbols[i].i) {
-            return false;
-        }
-    }
-    for (int i = 0; i < call->attr_count; i++) {
-        if (call->attrs[i].kind == OPD_VALUE_INT && call->attrs[i].i != (int32_t)call->attrs[i].i) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The plain name of the form that was called; the 64-bit one only when an argument needs it. */
-static void name_symbol(opd_emitter *emit)
-{
-    const opd_call *call = &emit->item->call;
-    int bytes = (call->flags & OPD_CALL_ILP64) != 0 && !fits_int32(call) ? 8 : 4;
-    emit->int_type = bytes == 8 ? "int64_t" : "int";
-    if (bytes == 8 && call->symbol[0] != '\0') {
-        snprintf(emit->symbol, sizeof(emit->symbol), "%s", call->symbol);
-        return;
-    }
+    char text[64];
+    int bytes = (emit->item->call.flags & OPD_CALL_ILP64) != 0 ? 8 : 4;
     for (int i = 0; i < opd_name_pattern_count(); i++) {
         const opd_name_pattern *pattern = opd_name_pattern_at(i);
-        if (pattern->is_cblas == emit->is_cblas && pattern->int_bytes == bytes &&
-            opd_routine_symbol(emit->symbol, sizeof(emit->symbol), emit->routine, pattern)) {
+        if (pattern->is_cblas != emit->is_cblas || !opd_routine_symbol(text, sizeof(text), emit->routine, pattern)) {
+            continue;
+        }
+        if (symbol[0] != '\0' ? strcmp(text, symbol) == 0 : pattern->int_bytes == bytes) {
+            return pattern;
+        }
+    }
+    return NULL;
+}
+
+/* xerbla of the library that has names by pattern: the Fortran name with the same prefix ("scipy_") and integers. */
+static void name_refusal(opd_emitter *emit, const opd_name_pattern *of)
+{
+    const opd_routine xerbla = { .op = emit->routine->op, .name = "xerbla" };
+    size_t prefix = (size_t)(strchr(of->format, '%') - of->format) - (of->is_cblas ? strlen("cblas_") : 0);
+    for (int i = 0; i < opd_name_pattern_count(); i++) {
+        const opd_name_pattern *pattern = opd_name_pattern_at(i);
+        if (!pattern->is_cblas && pattern->int_bytes == of->int_bytes &&
+            strncmp(pattern->format, of->format, prefix) == 0 && pattern->format[prefix] == '%') {
+            opd_routine_symbol(emit->refusal, sizeof(emit->refusal), &xerbla, pattern);
             return;
         }
     }
+}
+
+/* The symbol that ran, else the recorded one; its integers are as wide as its pattern says. */
+static opd_status name_symbol(opd_emitter *emit)
+{
+    const opd_call *call = &emit->item->call;
+    const char *ran = emit->options->symbol;
+    const char *symbol = ran != NULL && ran[0] != '\0' ? ran : call->symbol;
+    const opd_name_pattern *pattern = find_pattern(emit, symbol);
+    pattern = pattern != NULL ? pattern : find_pattern(emit, "");
+    if (pattern == NULL) {
+        return opd_fail(OPD_E_UNSUPPORTED, "%s: no library names it in the form that was called", call->name);
+    }
+    emit->int_type = pattern->int_bytes == 8 ? "int64_t" : "int";
+    opd_routine_symbol(emit->symbol, sizeof(emit->symbol), emit->routine, pattern);
+    if (symbol[0] != '\0') {
+        snprintf(emit->symbol, sizeof(emit->symbol), "%s", symbol);
+    }
+    name_refusal(emit, pattern);
+    return OPD_OK;
 }
 
 static int operand_named(const opd_call *call, const char *name)
@@ -159,11 +177,17 @@ opd_status opd_emit_prepare(opd_emitter *emit, opd_buffer *out, const opd_case *
     emit->has_order = call->op->has_layout && (emit->is_cblas || call->op->has_order_argument);
     emit->arg_count = opd_routine_args(emit->routine, emit->args, OPD_MAX_WORDS);
     opd_call_to_words(emit->words, call);
-    name_symbol(emit);
+    opd_status status = name_symbol(emit);
+    if (status != OPD_OK) {
+        return status;
+    }
     place_pointers(emit);
     for (int o = 0; o < call->operand_count; o++) {
         add_to_array(emit, o);
     }
     classify_arrays(emit);
+    emit->mutated = failure->outcome == OPD_OUTCOME_INPUT_MUTATED ? operand_named(call, failure->operand) : -1;
+    emit->born = -1;
+    emit->born = opd_emit_find_born(emit);
     return OPD_OK;
 }

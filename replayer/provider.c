@@ -11,70 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "libraries.h"
 #include "provider.h"
-
-/* Names a user may give, and where distributions keep the library below the loader's directories. The first that exists is taken. */
-static const struct {
-    const char *name;
-    const char *file;
-} known[] = {
-    { "openblas", "openblas-pthread/libopenblas.so.0" },
-    { "openblas", "openblas-openmp/libopenblas.so.0" },
-    { "openblas", "openblas-serial/libopenblas.so.0" },
-    { "openblas", "libopenblas.so.0" },
-    { "openblas", "libopenblas.so" },
-    { "blis", "blis-pthread/libblis.so.4" },
-    { "blis", "blis-openmp/libblis.so.4" },
-    { "blis", "blis-serial/libblis.so.4" },
-    { "blis", "libblis.so.4" },
-    { "blis", "libblis.so" },
-    { "netlib", "blas/libblas.so.3" },
-    { "netlib", "libblas.so.3" },
-};
-
-static const char *const directories[] = { "", "/usr/lib64", "/usr/lib", "/usr/local/lib" }; /* "" = where libc is */
-
-static bool directory_of_libc(char *text, size_t size)
-{
-    Dl_info info;
-    char real[PATH_MAX];
-    void *address = NULL;
-    int (*function)(const char *) = puts;
-    memcpy(&address, &function, sizeof address);
-    if (dladdr(address, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, real) == NULL) {
-        return false;
-    }
-    char *slash = strrchr(real, '/');
-    return slash != NULL && snprintf(text, size, "%.*s", (int)(slash - real), real) < (int)size;
-}
-
-static bool is_known_name(const char *name)
-{
-    for (size_t i = 0; i < OPD_COUNT(known); i++) {
-        if (strcmp(known[i].name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool find_known(char *path, size_t size, const char *name)
-{
-    char base[PATH_MAX];
-    for (size_t i = 0; i < OPD_COUNT(known); i++) {
-        for (size_t k = 0; k < OPD_COUNT(directories) && strcmp(known[i].name, name) == 0; k++) {
-            snprintf(base, sizeof base, "%s", directories[k]);
-            if (base[0] == '\0' && !directory_of_libc(base, sizeof base)) {
-                continue;
-            }
-            struct stat info;
-            if (snprintf(path, size, "%s/%s", base, known[i].file) < (int)size && stat(path, &info) == 0) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
 
 /*
  * May a path that only a bundle names be loaded? Loading runs code, so only what the administrator installed: a file that, with all its
@@ -110,8 +48,9 @@ static const char *base_name(const char *path)
 static opd_status choose_file(char *path, size_t size, const opd_job *job)
 {
     const char *wish = job->library;
-    if (is_known_name(wish)) {
-        return find_known(path, size, wish) ? OPD_OK : opd_fail(OPD_E_NOTFOUND, "no %s library is installed", wish);
+    if (opd_library_is_name(wish)) {
+        return opd_library_find(path, size, wish) ? OPD_OK
+                                                  : opd_fail(OPD_E_NOTFOUND, "no %s library is installed", wish);
     }
     if (!job->is_trusted_path && strchr(wish, '/') != NULL) {
         struct stat info;
@@ -320,6 +259,7 @@ opd_status opd_provider_open(opd_provider *out, opd_job *job, const opd_routine 
         return status;
     }
     identify(&provider, &job->result);
+    snprintf(job->result.symbol, sizeof job->result.symbol, "%s", provider.symbol);
     *out = provider;
     return OPD_OK;
 }

@@ -70,14 +70,20 @@ opd_status opd_reduce(opd_reduce_report *report, opd_case *item, const opd_failu
  * A readable C17 program that makes the same call and checks the right value itself: exit status 1 = it fails, 0 = it does not. Declares its own
  * prototypes; re-executes itself where environment variables must be set first (core NULL = none).
  * want      expected values per output operand in row-major order, interleaved re, im for complex; NULL = only "must not
- *           crash / must be finite" is checked. gauge: bound is ratio 16 of it, plus one ulp.
+ *           crash / must be finite" is checked. gauge: bound is ratio 16 of it, plus one ulp. Each element is compared with
+ *           its own: a right value beyond the type's range is Inf, and Inf is then right.
+ * born      a NaN or Inf that was born is the failure by itself only where every value of that output is right (a product beyond the
+ *           range): then its elements must be finite. got tells; without got, when all right values are of that class.
+ * mutated   an input that changed is compared with what it held.
  */
 typedef struct opd_emit_options {
-    const char *library;    /* linker name: "openblas" */
+    const char *link;       /* words by which cc finds the library at fault: "-lopenblas" (NULL), "/opt/libx.so -Wl,-rpath,/opt" */
+    const char *symbol;     /* name the library has the routine under; NULL or "" = as recorded. Integers are as wide as it says. */
     const char *core;       /* OPENBLAS_CORETYPE to set; NULL = none */
     int32_t threads;        /* OPENBLAS_NUM_THREADS; 0 = leave */
     const long double *want[OPD_MAX_OPERANDS];
     const long double *gauge[OPD_MAX_OPERANDS];
+    const opd_tensor *got[OPD_MAX_OPERANDS]; /* what the failing call left in an output; NULL = not known */
 } opd_emit_options;
 opd_status opd_emit_c(opd_buffer *out, const opd_case *item, const opd_failure *failure, const opd_emit_options *options);
 

@@ -68,6 +68,7 @@ typedef struct opd_replay_result {
     uint32_t runs, runs_failed, runs_differing; /* of repeat, times two under GUARD_BOTH; a crash or hang ends them; differing: from the first */
     bool is_repeatable;       /* all runs gave the same bits */
     char library[512];        /* provider that ran */
+    char symbol[64];          /* and its routine: not the recorded one when the library has that under another name only */
     char build_id[41];
     char core[32];
     int32_t threads;          /* 0 = the library does not say */
@@ -100,6 +101,12 @@ bool opd_failure_same(const opd_failure *expected, const opd_failure *observed);
 const char *opd_core_missing(const char *core);
 /* Names of cores OpenBLAS 0.3 knows and this CPU can run; returns the count. */
 int opd_core_list(const char **names, int capacity);
+
+/*
+ * The word NAME for which `cc -lNAME` takes this library file: "openblas". NULL when only its path makes sure of it.
+ * memory    static.
+ */
+const char *opd_library_linker_name(const char *library);
 
 /* The environment of this process, for records and comparison. */
 opd_status opd_environment_read(opd_environment_info *out);
