@@ -38,7 +38,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         opd_take_argument(state, &o->path, &o->path_count, 1, arg);
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "give a bundle");
+        opd_usage_error(state, "give a bundle");
         return 0;
     default:
         return opd_trial_parse(key, arg, state, &o->trial);
@@ -105,7 +105,7 @@ static void print_text(const finding *found, const opd_subject *subject, const c
         printf("replay       %s%s: %s\n", opd_trial_answer(&found->result).text,
                found->is_guarded ? " (under guard pages)" : "", words);
     }
-    if (opd_failure_is_real(&found->failure)) {
+    if (opd_failure_is_real(&found->failure) && found->has_result) {
         opd_phrase_shell(words, sizeof words, path);
         opd_print_next("ops-debug reduce %s -o min%s --emit-c min.c", words, OPD_SUFFIX);
     }

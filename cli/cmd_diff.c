@@ -29,7 +29,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (o->path_count != 2) {
-            argp_error(state, "give two bundles");
+            opd_usage_error(state, "give two bundles");
         }
         return 0;
     default:

@@ -18,7 +18,8 @@ typedef struct export_options {
     const char *path;
     int path_count;
     const char *out;
-    const char *format;
+    const char *format_name;
+    opd_view_format format;
 } export_options;
 
 static const struct argp_option options[] = {
@@ -26,6 +27,35 @@ static const struct argp_option options[] = {
     { "format", KEY_FORMAT, "NAME", 0, "perfetto, chrome or csv, whatever the suffix", 0 },
     { 0 },
 };
+
+static bool has_suffix(const char *path, opd_view_format format)
+{
+    const char *suffix = opd_view_format_suffix(format);
+    size_t length = strlen(path);
+    return length >= strlen(suffix) && strcmp(path + length - strlen(suffix), suffix) == 0;
+}
+
+/* By name, else by suffix: a suffix that says nothing is refused rather than guessed at. */
+static void choose_format(const struct argp_state *state, export_options *o)
+{
+    char known[128] = "";
+    if (o->format_name != NULL) {
+        if (opd_view_format_parse(&o->format, o->format_name) != OPD_OK) {
+            opd_usage_error(state, "--format: %s", opd_error_text());
+        }
+        return;
+    }
+    for (int i = 0; i < OPD_VIEW_FORMATS; i++) {
+        size_t used = strlen(known);
+        if (has_suffix(o->out, (opd_view_format)i)) {
+            o->format = (opd_view_format)i;
+            return;
+        }
+        snprintf(known + used, sizeof known - used, "%s%s (%s)", i > 0 ? ", " : "",
+                 opd_view_format_suffix((opd_view_format)i), opd_view_format_name((opd_view_format)i));
+    }
+    opd_usage_error(state, "-o %s: its suffix names no format: %s; or give --format", o->out, known);
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -35,23 +65,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->out = arg;
         return 0;
     case KEY_FORMAT:
-        o->format = arg;
+        o->format_name = arg;
         return 0;
     case ARGP_KEY_ARG:
         opd_take_argument(state, &o->path, &o->path_count, 1, arg);
         return 0;
     case ARGP_KEY_END:
         if (o->path == NULL || o->out == NULL) {
-            argp_error(state, "give a bundle and -o FILE");
+            opd_usage_error(state, "give a bundle and -o FILE");
         }
+        choose_format(state, o);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-static int print_report(const opd_view_report *report, opd_view_format format, const export_options *o)
+static int print_report(const opd_view_report *report, const export_options *o)
 {
+    opd_view_format format = o->format;
     if (o->shared.is_json) {
         json_t *document = json_object();
         opd_document_put(document, "path", opd_document_text(o->out));
@@ -87,21 +119,14 @@ static int run(const opd_command *self, int argc, char **argv)
 {
     export_options o = { 0 };
     opd_bundle *bundle = NULL;
-    opd_view_format format = OPD_VIEW_PERFETTO;
     opd_view_report report = { 0 };
     opd_command_parse(self, &o.shared, argc, argv);
-    if (o.format == NULL) {
-        format = opd_view_format_of_path(o.out);
-    } else if (opd_view_format_parse(&format, o.format) != OPD_OK) {
-        fprintf(stderr, "ops-debug: --format: %s\n", opd_error_text());
-        return OPD_EXIT_USAGE;
-    }
     opd_status status = opd_source_open(&bundle, o.path, &o.shared);
     if (status == OPD_OK) {
-        status = opd_view_export(&report, bundle, o.out, format);
+        status = opd_view_export(&report, bundle, o.out, o.format);
     }
     opd_bundle_close(bundle);
-    return status == OPD_OK ? print_report(&report, format, &o) : opd_trouble();
+    return status == OPD_OK ? print_report(&report, &o) : opd_trouble();
 }
 
 const opd_command opd_command_export = {

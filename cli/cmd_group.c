@@ -29,7 +29,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         }
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "give bundles or folders of bundles");
+        opd_usage_error(state, "give bundles or folders of bundles");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -83,8 +83,11 @@ static opd_status print_groups(opd_grouping *grouping, const group_options *o)
     if (status == OPD_OK && count > 0) {
         char word[600];
         const opd_group *first = opd_grouping_at(grouping, 0);
-        opd_phrase_shell(word, sizeof word, first->members[first->representative].path);
-        opd_print_next("ops-debug reduce %s -o min%s", word, OPD_SUFFIX);
+        const char *path = first->members[first->representative].path;
+        opd_phrase_shell(word, sizeof word, path);
+        if (opd_source_can_replay(path)) {
+            opd_print_next("ops-debug reduce %s -o min%s", word, OPD_SUFFIX);
+        }
     }
     return status;
 }

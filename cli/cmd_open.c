@@ -36,7 +36,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         opd_take_argument(state, &o->path, &o->path_count, 1, arg);
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "give a bundle or an exported trace");
+        opd_usage_error(state, "give a bundle or an exported trace");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

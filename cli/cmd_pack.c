@@ -39,7 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (o->path == NULL || o->out == NULL) {
-            argp_error(state, "give a bundle and -o FILE");
+            opd_usage_error(state, "give a bundle and -o FILE");
         }
         return 0;
     default:

@@ -18,6 +18,7 @@
 #include "document.h"
 #include "phrases.h"
 #include "screen.h"
+#include "source.h"
 
 enum { KEY_CAPTURE = 0x100, KEY_TRIGGER, KEY_BUDGET, KEY_MATCH, KEY_RANGE, KEY_SAMPLE, KEY_ATTACH };
 
@@ -53,7 +54,7 @@ static void parse_range(const struct argp_state *state, const char *arg, opd_rec
             end == rest || *end != '\0' || errno != 0 || record->range_first > record->range_last || rest[0] == '-';
     }
     if (is_bad) {
-        argp_error(state, "--range: '%s' is not A:B with A <= B", arg);
+        opd_usage_error(state, "--range: '%s' is not A:B with A <= B", arg);
     }
 }
 
@@ -66,12 +67,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_CAPTURE:
         if (opd_capture_parse(&record->capture, arg) != OPD_OK) {
-            argp_error(state, "--capture: %s", opd_error_text());
+            opd_usage_error(state, "--capture: %s", opd_error_text());
         }
         return 0;
     case KEY_TRIGGER:
         if (opd_triggers_parse(&record->triggers, &record->timeout_ms, arg) != OPD_OK) {
-            argp_error(state, "--trigger: %s", opd_error_text());
+            opd_usage_error(state, "--trigger: %s", opd_error_text());
         }
         return 0;
     case KEY_BUDGET:
@@ -98,7 +99,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (((record_options *)state->input)->attach != 0) {
             return 0;
         }
-        argp_error(state, "give the program after --");
+        opd_usage_error(state, "give the program after --");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -135,7 +136,8 @@ static void print_summary(const opd_record_report *report)
     }
     if (report->dropped > 0) {
         fprintf(stderr,
-                "ops-debug: %" PRIu64 " calls were overwritten before they were written; --budget gives more room\n",
+                "ops-debug: %" PRIu64
+                " calls were overwritten before they could be written; --match or --range keep fewer\n",
                 report->dropped);
     }
     size_t shown =
@@ -151,8 +153,9 @@ static void print_summary(const opd_record_report *report)
         fprintf(stderr, "ops-debug: %s\n", report->trouble);
     }
     if (shown > 0) {
+        bool can_run = opd_source_can_replay(report->bundle_paths[0]);
         opd_phrase_shell(word, sizeof word, shorten(report->bundle_paths[0]));
-        fprintf(stderr, "next: ops-debug replay %s\n", word);
+        fprintf(stderr, "next: ops-debug %s %s\n", can_run ? "replay" : "show", word);
     }
 }
 
@@ -227,6 +230,17 @@ static int attach(const opd_record_options *record, int pid)
     return OPD_EXIT_OK;
 }
 
+/* Calls of an earlier run that nobody would find otherwise. */
+static void mention_leftovers(const opd_record_options *record)
+{
+    char word[4096];
+    if (opd_record_left_behind(record->out).orphaned > 0) {
+        opd_phrase_shell(word, sizeof word, record->out);
+        fprintf(stderr, "ops-debug: an earlier recording into %s was killed; ops-debug salvage %s brings its calls\n",
+                record->out, word);
+    }
+}
+
 static int run(const opd_command *self, int argc, char **argv)
 {
     record_options o = { .record = OPD_RECORD_OPTIONS_INIT };
@@ -241,6 +255,9 @@ static int run(const opd_command *self, int argc, char **argv)
         if (o.attach != 0) {
             opd_free(report);
             return attach(&o.record, (int)o.attach);
+        }
+        if (!o.shared.is_quiet) {
+            mention_leftovers(&o.record);
         }
         status = opd_record_run(report, &o.record);
     }

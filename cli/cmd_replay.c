@@ -53,7 +53,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         opd_take_argument(state, &o->path, &o->path_count, 1, arg);
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "give a bundle or a folder of bundles");
+        opd_usage_error(state, "give a bundle or a folder of bundles");
         return 0;
     default:
         return opd_trial_parse(key, arg, state, &o->trial);

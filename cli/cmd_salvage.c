@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops-debug salvage: a torn or damaged bundle made whole again from its intact records.
+ * ops-debug salvage: a torn or damaged bundle made whole again from its intact records; of a folder, all of them, and what killed
+ * recordings into it have left in shared memory.
  */
 #include <inttypes.h>
+
+#include <opsdebug/memory.h>
+#include <opsdebug/record.h>
 
 #include "document.h"
 #include "phrases.h"
@@ -16,9 +20,15 @@ typedef struct salvage_options {
 } salvage_options;
 
 static const struct argp_option options[] = {
-    { "output", 'o', "FILE", 0, "The whole bundle (required)", 0 },
+    { "output", 'o', "FILE", 0, "The whole bundle (required unless DIR is given)", 0 },
     { 0 },
 };
+
+/* A bundle that was to be written when its collector was killed: it need not exist. */
+static bool is_left_behind(const char *path)
+{
+    return opd_record_left_behind(path).orphaned > 0;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -31,8 +41,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         opd_take_argument(state, &o->path, &o->path_count, 1, arg);
         return 0;
     case ARGP_KEY_END:
-        if (o->path == NULL || o->out == NULL) {
-            argp_error(state, "give a bundle and -o FILE");
+        if (o->path == NULL || (o->out == NULL && !opd_path_is_directory(o->path) && !is_left_behind(o->path))) {
+            opd_usage_error(state, "give a bundle and -o FILE, or a folder of record");
         }
         return 0;
     default:
@@ -40,11 +50,65 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+static int print_recovered(const opd_record_report *report, const salvage_options *o)
+{
+    int exit_status = report->bundles == 0 ? OPD_EXIT_TROUBLE : OPD_EXIT_OK;
+    if (report->trouble[0] != '\0') {
+        fprintf(stderr, "ops-debug: %s\n", report->trouble);
+    }
+    if (o->shared.is_json) {
+        json_t *document = json_object();
+        json_t *paths = json_array();
+        opd_document_put(document, "path", opd_document_text(o->path));
+        opd_document_put(document, "bundles", opd_document_count(report->bundles));
+        opd_document_put(document, "calls", opd_document_count(report->calls));
+        opd_document_put(document, "dropped", opd_document_count(report->dropped));
+        for (size_t i = 0; i < report->bundles && i < OPD_COUNT(report->bundle_paths); i++) {
+            if (report->bundle_paths[i][0] != '\0') {
+                json_array_append_new(paths, opd_document_text(report->bundle_paths[i]));
+            }
+        }
+        opd_document_put(document, "paths", paths);
+        opd_document_put(document, "trouble", opd_document_text(report->trouble));
+        return opd_document_print(document, exit_status);
+    }
+    if (!o->shared.is_quiet && report->bundles > 0) {
+        char word[4096];
+        printf("%s: %u bundles made, %" PRIu64 " calls in them", o->path, report->bundles, report->calls);
+        if (report->dropped > 0) {
+            printf("; %" PRIu64 " calls were overwritten before", report->dropped);
+        }
+        printf("\n");
+        opd_phrase_shell(word, sizeof word, o->path);
+        opd_print_next("ops-debug show %s", word);
+    }
+    return exit_status;
+}
+
+static int recover(const salvage_options *o)
+{
+    opd_record_report *report = NULL;
+    opd_status status = opd_alloc((void **)&report, sizeof *report);
+    if (status == OPD_OK && o->out != NULL) {
+        status =
+            opd_fail(OPD_E_INVALID, "%s: is a folder: its bundles are mended where they are; leave -o out", o->path);
+    }
+    if (status == OPD_OK) {
+        status = opd_record_recover(report, o->path);
+    }
+    int exit_status = status == OPD_OK ? print_recovered(report, o) : opd_trouble();
+    opd_free(report);
+    return exit_status;
+}
+
 static int run(const opd_command *self, int argc, char **argv)
 {
     salvage_options o = { 0 };
     opd_salvage_report report = { 0 };
     opd_command_parse(self, &o.shared, argc, argv);
+    if (opd_path_is_directory(o.path) || o.out == NULL) {
+        return recover(&o);
+    }
     if (opd_salvage(&report, o.path, o.out) != OPD_OK) {
         return opd_trouble();
     }
@@ -73,9 +137,13 @@ static int run(const opd_command *self, int argc, char **argv)
 
 const opd_command opd_command_salvage = {
     .name = "salvage",
-    .synopsis = "BUNDLE -o FILE",
+    .synopsis = "(BUNDLE -o FILE | DIR)",
     .summary = "Make a torn or damaged bundle whole again and say what was lost",
-    .examples = "  ops-debug salvage run/run-4711.opsb.partial -o run-4711.opsb\n",
+    .details =
+        "DIR, the output folder of record: every torn bundle in it is made whole under its own name, and the calls that a\n"
+        "killed ops-debug left in shared memory are written out. A recording that still runs is left alone.",
+    .examples = "  ops-debug salvage run/\n"
+                "  ops-debug salvage run/run-4711.opsb.partial -o run-4711.opsb\n",
     .options = options,
     .parse = parse,
     .run = run,

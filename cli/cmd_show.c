@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <opsdebug/memory.h>
+#include <opsdebug/record.h>
 
 #include "document.h"
 #include "phrases.h"
@@ -46,7 +47,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         opd_take_argument(state, &o->path, &o->path_count, 1, arg);
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "give a bundle or a folder of bundles");
+        opd_usage_error(state, "give a bundle or a folder of bundles");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -58,7 +59,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 typedef struct folder_row {
     char failure[256];
     char call[300];
-    bool is_failing;
+    bool can_run; /* its failing call */
 } folder_row;
 
 static void read_row(folder_row *row, const opd_bundle *bundle)
@@ -71,7 +72,7 @@ static void read_row(folder_row *row, const opd_bundle *bundle)
     if (opd_source_has_failure(bundle) && opd_subject_find(&subject, bundle, NULL) == OPD_OK) {
         opd_phrase_failure(row->failure, sizeof row->failure, &subject.failure);
         opd_call_describe(row->call, sizeof row->call, &subject.call);
-        row->is_failing = true;
+        row->can_run = opd_source_is_replayable(bundle, &subject.call);
     }
 }
 
@@ -104,11 +105,23 @@ static bool add_row(opd_table *table, json_t *array, const opd_shared *shared, c
     opd_table_cell(table, 1, "%s", opd_bundle_header(bundle)->kind);
     opd_table_cell(table, 2, "%" PRIu64, opd_bundle_call_count(bundle));
     opd_table_cell(table, 3, "%s%s%s", row.failure, row.call[0] != '\0' ? ": " : "", row.call);
-    if (row.is_failing && failing[0] == '\0') {
+    if (row.can_run && failing[0] == '\0') {
         opd_phrase_shell(failing, size, path);
     }
     opd_bundle_close(bundle);
     return true;
+}
+
+/* Calls of a killed recording that the folder's bundles do not hold. */
+static void mention_leftovers(const show_options *o)
+{
+    char word[4096];
+    if (!o->shared.is_quiet && opd_record_left_behind(o->path).orphaned > 0) {
+        opd_phrase_shell(word, sizeof word, o->path);
+        fprintf(stderr,
+                "ops-debug: a recording into %s was killed; ops-debug salvage %s brings the rest of its calls\n",
+                o->path, word);
+    }
 }
 
 static int show_folder(const show_options *o)
@@ -118,6 +131,7 @@ static int show_folder(const show_options *o)
     opd_table *table = NULL;
     char failing[4096] = "";
     int exit_status = OPD_EXIT_OK;
+    mention_leftovers(o);
     if (opd_paths_add(&paths, o->path) != OPD_OK || opd_table_new(&table, titles, OPD_COUNT(titles)) != OPD_OK) {
         opd_paths_done(&paths);
         return opd_trouble();
@@ -376,7 +390,7 @@ static int show_bundle(const show_options *o)
             print_calls(bundle, has_choice ? &chosen : NULL, o->with_all) != OPD_OK) {
             exit_status = opd_trouble();
         }
-        if (has_choice && chosen.has_failure) {
+        if (has_choice && chosen.has_failure && opd_source_is_replayable(bundle, &chosen.call)) {
             char word[4096];
             opd_phrase_shell(word, sizeof word, opd_bundle_path(bundle));
             opd_print_next("ops-debug replay %s", word);

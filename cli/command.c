@@ -15,14 +15,23 @@
 
 #define HELP_FORMAT "ARGP_HELP_FMT"
 
-enum { KEY_JSON = 0x1000 };
+enum { KEY_JSON = 0x1000, KEY_USAGE };
 
 static const struct argp_option shared_options[] = {
     { "json", KEY_JSON, NULL, 0, "Print one JSON document on standard output", -2 },
     { "verbose", 'v', NULL, 0, "Say more", -2 },
     { "quiet", 'q', NULL, 0, "Say nothing but errors; the exit status is the answer", -2 },
+    { "help", '?', NULL, 0, "Give this help list", -1 },
+    { "usage", KEY_USAGE, NULL, 0, "Give a short usage message", -1 },
     { 0 },
 };
+
+/* The flag that silences argp's errors silences its help too. Ends the program. */
+static void print_help(struct argp_state *state, unsigned what)
+{
+    state->flags &= ~(unsigned)ARGP_NO_ERRS;
+    argp_state_help(state, stdout, what);
+}
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): argp_parser_t */
 static error_t parse_shared(int key, char *arg, struct argp_state *state)
@@ -39,6 +48,12 @@ static error_t parse_shared(int key, char *arg, struct argp_state *state)
     case 'q':
         shared->is_quiet = true;
         return 0;
+    case '?':
+        print_help(state, ARGP_HELP_STD_HELP);
+        return 0;
+    case KEY_USAGE:
+        print_help(state, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -47,6 +62,7 @@ static error_t parse_shared(int key, char *arg, struct argp_state *state)
 typedef struct binding {
     const opd_command *command;
     opd_shared *shared;
+    int refused; /* the word after the one that argp refused */
 } binding;
 
 /* Hands every key to the command with its own options as input. */
@@ -57,10 +73,25 @@ static error_t parse_own(int key, char *arg, struct argp_state *state)
         state->child_inputs[0] = bound->shared;
         return 0;
     }
+    if (key == ARGP_KEY_ERROR) {
+        bound->refused = state->next;
+        return 0;
+    }
     state->input = bound->shared;
     error_t result = bound->command->parse(key, arg, state);
     state->input = bound;
     return result;
+}
+
+/* Line ends of the source are blanks; argp breaks the lines. */
+static void add_paragraph(opd_buffer *doc, const char *text)
+{
+    while (*text != '\0') {
+        int length = (int)strcspn(text, "\n");
+        bool has_more = text[length] == '\n';
+        opd_buffer_print(doc, "%.*s%s", length, text, has_more ? " " : "\n\n");
+        text += length + has_more;
+    }
 }
 
 void opd_command_parse(const opd_command *self, opd_shared *shared, int argc, char **argv)
@@ -73,23 +104,22 @@ void opd_command_parse(const opd_command *self, opd_shared *shared, int argc, ch
     opd_buffer_init(&doc, 1 << 16);
     opd_buffer_print(&doc, "%s\v", self->summary);
     if (self->details != NULL) {
-        opd_buffer_print(&doc, "%s\n\n", self->details);
+        add_paragraph(&doc, self->details);
     }
     opd_buffer_print(&doc, "Examples:\n%s%c", self->examples, 0);
     if (doc.status != OPD_OK) {
         exit(opd_trouble());
     }
-    binding bound = { self, shared };
+    binding bound = { self, shared, 0 };
     const struct argp argp = {
         self->options, parse_own, self->synopsis, (const char *)doc.bytes, children, NULL, NULL
     };
     argv[0] = title;
-    argp_err_exit_status = OPD_EXIT_USAGE;
     /* Only for the parser: what `record` starts must see the environment as it was. */
     bool is_ours = getenv(HELP_FORMAT) == NULL && setenv(HELP_FORMAT, "rmargin=100,no-dup-args-note", 0) == 0;
-    if (argp_parse(&argp, argc, argv, self->parse_flags, NULL, &bound) != 0) {
-        fprintf(stderr, "ops-debug: %s: cannot parse its options; see ops-debug %s --help\n", self->name, self->name);
-        exit(OPD_EXIT_USAGE);
+    if (argp_parse(&argp, argc, argv, self->parse_flags | ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &bound) != 0) {
+        const struct argp_option *const tables[] = { self->options, shared_options, NULL };
+        opd_usage_refused(self->name, tables, argv, bound.refused);
     }
     if (is_ours) {
         unsetenv(HELP_FORMAT);
@@ -104,7 +134,7 @@ uint64_t opd_parse_count(const struct argp_state *state, const char *flag, const
     errno = 0;
     uint64_t value = strtoull(text, &end, 10);
     if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || value < low || value > high) {
-        argp_error(state, "%s: '%s' is not a whole number from %" PRIu64 " to %" PRIu64, flag, text, low, high);
+        opd_usage_error(state, "%s: '%s' is not a whole number from %" PRIu64 " to %" PRIu64, flag, text, low, high);
     }
     return value;
 }
@@ -123,7 +153,8 @@ uint64_t opd_parse_bytes(const struct argp_state *state, const char *flag, const
         shift = is_bad ? 0 : 10 * (unsigned)(suffix - suffixes + 1);
     }
     if (is_bad || value == 0 || value > UINT64_MAX >> shift) {
-        argp_error(state, "%s: '%s' is not a size; give bytes or a number with K, M, G or T, such as 256M", flag, text);
+        opd_usage_error(state, "%s: '%s' is not a size; give bytes or a number with K, M, G or T, such as 256M", flag,
+                        text);
     }
     return value << shift;
 }
@@ -131,7 +162,7 @@ uint64_t opd_parse_bytes(const struct argp_state *state, const char *flag, const
 void opd_take_argument(const struct argp_state *state, const char **slots, int *count, int most, const char *arg)
 {
     if (*count == most) {
-        argp_error(state, "'%s' is one argument too many", arg);
+        opd_usage_error(state, "'%s' is one argument too many", arg);
     }
     slots[(*count)++] = arg;
 }

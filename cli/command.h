@@ -49,12 +49,18 @@ extern const int opd_command_count;
 /* Parses argv into options, whose first member is shared; ends the program on --help, --version and usage errors. */
 void opd_command_parse(const opd_command *self, opd_shared *shared, int argc, char **argv);
 
-/* Argument values. On a bad one they end the program by argp_error: flag, what is wrong, what is legal. */
+/* Ends the program with the line "ops-debug COMMAND: TEXT; see ops-debug COMMAND --help" and status 2. */
+_Noreturn void opd_usage_error(const struct argp_state *state, const char *format, ...) OPD_PRINTF(2, 3);
+/* The same for a word that argp refused: the one before argv[next], or that one. tables: all options, NULL-terminated. */
+_Noreturn void opd_usage_refused(const char *command, const struct argp_option *const tables[], char *const *argv,
+                                 int next);
+
+/* Argument values. On a bad one they end the program by opd_usage_error: flag, what is wrong, what is legal. */
 uint64_t opd_parse_count(const struct argp_state *state, const char *flag, const char *text, uint64_t low,
                          uint64_t high);
 uint64_t opd_parse_bytes(const struct argp_state *state, const char *flag, const char *text); /* "256M" */
 
-/* Takes the next positional argument into slots[*count]; argp_error when there are more than `most`. */
+/* Takes the next positional argument into slots[*count]; a usage error when there are more than `most`. */
 void opd_take_argument(const struct argp_state *state, const char **slots, int *count, int most, const char *arg);
 
 /* Prints the thread's error text as the program's one line; the exit status of a failure is returned. */

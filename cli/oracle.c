@@ -4,6 +4,7 @@
  */
 #include "oracle.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,11 +31,12 @@ static opd_verdict verdict_of(const opd_trial_oracle *oracle, const opd_failure 
     }
 }
 
-static opd_status judge(void *context, opd_verdict *verdict, opd_failure *observed, const opd_case *candidate)
+/* Runs candidate in a worker of its own; its provider is a module of bundle. */
+static opd_status judge_in(const opd_trial_oracle *oracle, opd_verdict *verdict, opd_failure *observed,
+                           const opd_bundle *bundle, const opd_case *candidate)
 {
-    opd_trial_oracle *oracle = context;
     opd_replay_result result;
-    opd_status status = opd_replay(&result, oracle->source, candidate, &oracle->expected, &oracle->options);
+    opd_status status = opd_replay(&result, bundle, candidate, &oracle->expected, &oracle->options);
     switch (status) {
     case OPD_OK:
         break;
@@ -54,6 +56,12 @@ static opd_status judge(void *context, opd_verdict *verdict, opd_failure *observ
     *observed = result.observed;
     opd_replay_result_done(&result);
     return OPD_OK;
+}
+
+static opd_status judge(void *context, opd_verdict *verdict, opd_failure *observed, const opd_case *candidate)
+{
+    const opd_trial_oracle *oracle = context;
+    return judge_in(oracle, verdict, observed, oracle->source, candidate);
 }
 
 static opd_status write_environment(opd_writer *writer, const opd_trial_oracle *oracle, opd_call *call)
@@ -134,8 +142,8 @@ static opd_status write_bundle(const opd_trial_oracle *oracle, const char *path,
     return opd_writer_close(writer);
 }
 
-/* Judges what is on disk. */
-static opd_status judge_from_disk(opd_trial_oracle *oracle, opd_verdict *verdict, const char *path,
+/* Judges what is on disk: nothing of the search's memory takes part. */
+static opd_status judge_from_disk(const opd_trial_oracle *oracle, opd_verdict *verdict, const char *path,
                                   const opd_call *call)
 {
     opd_bundle *bundle = NULL;
@@ -155,7 +163,7 @@ static opd_status judge_from_disk(opd_trial_oracle *oracle, opd_verdict *verdict
         status = opd_case_load(&item, bundle, &stored, UINT64_MAX);
     }
     if (status == OPD_OK) {
-        status = judge(oracle, verdict, &observed, &item);
+        status = judge_in(oracle, verdict, &observed, bundle, &item);
     }
     opd_case_done(&item);
     opd_bundle_close(bundle);
@@ -165,6 +173,28 @@ static opd_status judge_from_disk(opd_trial_oracle *oracle, opd_verdict *verdict
 static void best_path(char *text, size_t size, const opd_trial_oracle *oracle)
 {
     snprintf(text, size, "%s.best", oracle->path);
+}
+
+/* A bundle that may become the result: written beside it, judged from disk, and only then given the name `to`. */
+static opd_status write_verified(const opd_trial_oracle *oracle, opd_verdict *verdict, const char *to,
+                                 const opd_case *item, const opd_failure *failure, const opd_replay_result *outputs)
+{
+    char aside[4096];
+    snprintf(aside, sizeof aside, "%s.new", oracle->path);
+    opd_status status = write_bundle(oracle, aside, item, failure, outputs);
+    uint32_t tries = outputs != NULL && oracle->tries > 1 ? oracle->tries : 1;
+    *verdict = OPD_VERDICT_UNRESOLVED;
+    for (uint32_t i = 0; status == OPD_OK && *verdict != OPD_VERDICT_SAME && i < tries; i++) {
+        status = judge_from_disk(oracle, verdict, aside, &item->call);
+    }
+    if (status == OPD_OK && *verdict == OPD_VERDICT_SAME) {
+        if (rename(aside, to) == 0) {
+            return OPD_OK;
+        }
+        status = opd_fail(OPD_E_IO, "cannot create %s: %s", to, strerror(errno));
+    }
+    (void)unlink(aside);
+    return status;
 }
 
 static opd_status accept(void *context, opd_verdict *verdict, const opd_case *best, const opd_failure *observed,
@@ -178,10 +208,7 @@ static opd_status accept(void *context, opd_verdict *verdict, const opd_case *be
     }
     oracle->lineage[oracle->lineage_count++] = *step;
     best_path(path, sizeof path, oracle);
-    status = write_bundle(oracle, path, best, observed, NULL);
-    if (status == OPD_OK) {
-        status = judge_from_disk(oracle, verdict, path, &best->call);
-    }
+    status = write_verified(oracle, verdict, path, best, observed, NULL);
     if (status != OPD_OK || *verdict != OPD_VERDICT_SAME) {
         oracle->lineage_count--;
     }
@@ -234,30 +261,46 @@ void opd_trial_oracle_done(opd_trial_oracle *oracle)
     oracle->lineage_count = 0;
 }
 
+/* The form once more, as often as the failure's rate makes it necessary. */
+static opd_status replay_again(const opd_trial_oracle *oracle, opd_replay_result *result, const opd_case *item,
+                               const opd_failure *failure)
+{
+    for (uint32_t i = 0;; i++) {
+        opd_status status = opd_replay(result, oracle->source, item, failure, &oracle->options);
+        if (status != OPD_OK || result->came_back) {
+            return status;
+        }
+        opd_replay_result_done(result);
+        if (i + 1 >= oracle->tries) {
+            return opd_fail(
+                OPD_E_NOFAILURE,
+                "%s: not written: the reduced call passed when it was run once more; is the failure repeatable? (replay --repeat 20)",
+                oracle->path);
+        }
+    }
+}
+
 opd_status opd_trial_oracle_finish(opd_trial_oracle *oracle, opd_replay_result *result, const opd_case *item,
                                    const opd_failure *failure)
 {
     opd_replay_result last;
+    opd_verdict verdict = OPD_VERDICT_UNRESOLVED;
     char path[4096];
-    opd_status status = opd_replay(&last, oracle->source, item, failure, &oracle->options);
+    opd_status status = replay_again(oracle, &last, item, failure);
     if (status != OPD_OK) {
         return status;
     }
-    if (!last.came_back) {
+    best_path(path, sizeof path, oracle);
+    status = write_verified(oracle, &verdict, oracle->path, item, failure, &last);
+    if (status == OPD_OK && verdict != OPD_VERDICT_SAME) {
+        status = opd_fail(OPD_E_NOFAILURE, "%s: not written: read back from disk, the reduced call does not fail (%s)",
+                          oracle->path, opd_verdict_name(verdict));
+    }
+    if (status != OPD_OK) {
         opd_replay_result_done(&last);
-        return opd_fail(
-            OPD_E_NOFAILURE,
-            "the reduced call passed when it was run once more; is the failure repeatable? (replay --repeat 20)");
+        return status;
     }
-    status = write_bundle(oracle, oracle->path, item, failure, &last);
-    if (status == OPD_OK) {
-        best_path(path, sizeof path, oracle);
-        unlink(path);
-    }
-    if (status == OPD_OK && result != NULL) {
-        *result = last;
-    } else {
-        opd_replay_result_done(&last);
-    }
-    return status;
+    (void)unlink(path);
+    *result = last;
+    return OPD_OK;
 }

@@ -16,6 +16,8 @@ typedef struct opd_trial_oracle {
     const char *path;     /* of the result; PATH.best holds the best so far */
     opd_lineage *lineage; /* steps accepted so far */
     int lineage_count;
+    uint32_t
+        tries; /* runs of the final form until it must have failed: more than 1 for a failure that comes and goes */
     uint32_t bycatch_count;
     bool is_quiet;
 } opd_trial_oracle;
@@ -25,8 +27,10 @@ opd_oracle opd_trial_oracle_bind(opd_trial_oracle *oracle);
 void opd_trial_oracle_done(opd_trial_oracle *oracle);
 
 /*
- * Replays item once more and writes it as the finished bundle: environment, the call with its data and the digests it leaves, failure,
- * lineage. *result, when not NULL, is that replay; the caller's.
+ * Replays item once more and writes it as the finished bundle: environment, the call with its data and the digests it
+ * leaves, failure, lineage. The bundle gets its name only after it was read back and failed again. *result is the replay;
+ * the caller's.
+ * errors    E_NOFAILURE it did not fail again, in memory or from disk; nothing is written, PATH.best stays.
  */
 opd_status opd_trial_oracle_finish(opd_trial_oracle *oracle, opd_replay_result *result, const opd_case *item,
                                    const opd_failure *failure);

@@ -262,3 +262,16 @@ bool opd_source_is_replayable(const opd_bundle *bundle, const opd_call *call)
     }
     return true;
 }
+
+bool opd_source_can_replay(const char *path)
+{
+    opd_bundle *bundle = NULL;
+    opd_subject subject;
+    if (opd_bundle_open(&bundle, path) != OPD_OK) {
+        return false;
+    }
+    bool can_run =
+        opd_subject_find(&subject, bundle, NULL) == OPD_OK && opd_source_is_replayable(bundle, &subject.call);
+    opd_bundle_close(bundle);
+    return can_run;
+}

@@ -48,5 +48,7 @@ opd_status opd_subject_at(opd_subject *out, const opd_bundle *bundle, uint64_t p
 bool opd_source_has_failure(const opd_bundle *bundle);
 /* Can the call be replayed: its operator is known and no operand that must be read lacks data? */
 bool opd_source_is_replayable(const opd_bundle *bundle, const opd_call *call);
+/* Is there a failing call at path that can be replayed? */
+bool opd_source_can_replay(const char *path);
 
 #endif

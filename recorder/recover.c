@@ -2,10 +2,12 @@
 /* What a killed collector left: its unfinished runs are mended, and the rings in shared memory written out. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,11 +20,27 @@ static bool is_attended(const opd_control *control)
            opd_session_start_time(control->collector_pid) == control->collector_start;
 }
 
+/* The first trouble stays first. */
+static void note_trouble(opd_record_report *report, const char *path)
+{
+    if (report->trouble[0] == '\0') {
+        snprintf(report->trouble, sizeof(report->trouble), "%s: %s", path, opd_error_text());
+    }
+}
+
+static void note_mended(opd_record_report *report, const char *path)
+{
+    if (report->bundles < OPD_COUNT(report->bundle_paths)) {
+        snprintf(report->bundle_paths[report->bundles], sizeof(report->bundle_paths[0]), "%.511s", path);
+    }
+    report->bundles++;
+}
+
 /* NAME.opsb.partial, left in the middle, becomes NAME.opsb. */
-static void mend_partials(opd_collector *collector)
+static void mend_partials(opd_record_report *report, const char *folder)
 {
     const char *suffix = OPD_SUFFIX ".partial";
-    DIR *listing = collector->is_single ? NULL : opendir(collector->out);
+    DIR *listing = opendir(folder);
     const struct dirent *entry;
     while (listing != NULL && (entry = readdir(listing)) != NULL) {
         char from[4352];
@@ -32,17 +50,18 @@ static void mend_partials(opd_collector *collector)
         if (length <= strlen(suffix) || strcmp(entry->d_name + length - strlen(suffix), suffix) != 0) {
             continue;
         }
-        snprintf(from, sizeof(from), "%s/%s", collector->out, entry->d_name);
+        snprintf(from, sizeof(from), "%s/%s", folder, entry->d_name);
         snprintf(to, sizeof(to), "%.*s", (int)(strlen(from) - strlen(".partial")), from);
         if (access(to, F_OK) == 0) {
             continue;
         }
         if (opd_salvage(&salvage, from, to) != OPD_OK) {
-            opd_collector_trouble(collector, "%s: %s", from, opd_error_text());
+            note_trouble(report, from);
             continue;
         }
         unlink(from);
-        collector->report->bundles++;
+        note_mended(report, to);
+        report->calls += salvage.calls;
     }
     if (listing != NULL) {
         closedir(listing);
@@ -54,66 +73,163 @@ static bool is_running(const opd_watched *watched)
     return kill(watched->pid, 0) == 0 && opd_session_start_time(watched->pid) == watched->process->start_time;
 }
 
-static void recover_session(opd_record_report *report, const char *directory, const char *out)
+/* Does the session write to out, or to a bundle in the folder out? */
+static bool writes_to(const opd_control *control, const char *out)
+{
+    size_t length = strlen(out);
+    if (strncmp(control->out, out, length) != 0) {
+        return false;
+    }
+    const char *rest = control->out + length;
+    return *rest == '\0' || (*rest == '/' && strchr(rest + 1, '/') == NULL);
+}
+
+typedef enum session_kind { SESSION_OTHER, SESSION_ORPHANED, SESSION_ATTENDED } session_kind;
+
+/* What a session is to the output; only looked at, since its collector may be at work or of another build. */
+static session_kind look_at(const char *directory, const char *out)
+{
+    char path[352];
+    struct stat status;
+    session_kind kind = SESSION_OTHER;
+    snprintf(path, sizeof(path), "%s/" OPD_CONTROL_FILE, directory);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (file < 0) {
+        return kind;
+    }
+    const opd_control *control = MAP_FAILED;
+    if (fstat(file, &status) == 0 && (size_t)status.st_size >= sizeof(*control)) {
+        control = mmap(NULL, sizeof(*control), PROT_READ, MAP_SHARED, file, 0);
+    }
+    close(file);
+    if (control == MAP_FAILED) {
+        return kind;
+    }
+    bool is_ours = control->magic == OPD_SESSION_MAGIC && control->layout == OPD_SESSION_LAYOUT &&
+                   control->process_bytes == sizeof(opd_process);
+    if (is_ours && writes_to(control, out)) {
+        kind = is_attended(control) ? SESSION_ATTENDED : SESSION_ORPHANED;
+    }
+    munmap((void *)(uintptr_t)control, sizeof(*control));
+    return kind;
+}
+
+/* Unmaps a session and leaves it as it is. */
+static void leave(opd_collector *collector)
+{
+    opd_control *control = collector->control;
+    collector->directory[0] = '\0';
+    collector->control = NULL;
+    opd_collector_close(collector);
+    munmap(control, sizeof(*control));
+}
+
+static void recover_session(opd_record_report *report, const char *directory)
 {
     opd_collector collector;
+    bool is_kept = false;
     if (opd_collector_adopt(&collector, directory, report) != OPD_OK) {
         return;
     }
-    bool is_kept = strcmp(collector.control->out, out) != 0 || is_attended(collector.control);
-    if (!is_kept) {
-        mend_partials(&collector);
-        opd_collector_scan(&collector);
-        for (opd_watched *watched = collector.first; watched != NULL; watched = watched->next) {
-            if (is_running(watched)) {
-                opd_collector_trouble(
-                    &collector, "process %d of the session still runs: recover again when it has ended", watched->pid);
-                is_kept = true;
-                continue;
-            }
-            uint64_t before = report->calls;
-            opd_collector_finish(&collector, watched, 0);
-            report->bundles += report->calls > before;
+    opd_collector_scan(&collector);
+    for (opd_watched *watched = collector.first; watched != NULL; watched = watched->next) {
+        if (is_running(watched)) {
+            opd_collector_trouble(&collector, "process %d of the session still runs: recover again when it has ended",
+                                  watched->pid);
+            is_kept = true;
+            continue;
         }
+        uint64_t before = report->calls;
+        opd_collector_finish(&collector, watched, 0);
+        report->bundles += report->calls > before;
     }
     if (is_kept) {
-        collector.directory[0] = '\0'; /* stays for whoever looks after it */
-        opd_control *control = collector.control;
-        uint32_t state = atomic_load(&control->state);
-        opd_control *shared = control;
-        collector.control = NULL;
-        opd_collector_close(&collector);
-        atomic_store(&shared->state, state);
+        leave(&collector);
         return;
     }
     opd_collector_close(&collector);
 }
 
+typedef struct session_names {
+    DIR *listing;
+    char directory[320];
+} session_names;
+
+/* The next session directory of this user; false after the last. */
+static bool next_session(session_names *names)
+{
+    char prefix[64];
+    const struct dirent *entry;
+    snprintf(prefix, sizeof(prefix), "ops-debug-%u-", (unsigned)geteuid());
+    while (names->listing != NULL && (entry = readdir(names->listing)) != NULL) {
+        struct stat status;
+        snprintf(names->directory, sizeof(names->directory), "/dev/shm/%s", entry->d_name);
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 && strlen(names->directory) < OPD_SESSION_PATH &&
+            lstat(names->directory, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid()) {
+            return true;
+        }
+    }
+    if (names->listing != NULL) {
+        closedir(names->listing);
+    }
+    return false;
+}
+
+/* Absolute path of a folder, or of a bundle that need not exist yet. */
+static bool resolve_out(char absolute[4096], const char *out)
+{
+    char folder[4096];
+    const char *slash = strrchr(out, '/');
+    if (realpath(out, absolute) != NULL) {
+        return true;
+    }
+    snprintf(folder, sizeof(folder), "%.*s", slash != NULL ? (int)(slash - out) + 1 : 1, slash != NULL ? out : ".");
+    if (realpath(folder, absolute) == NULL) {
+        return false;
+    }
+    size_t length = strlen(absolute);
+    int added = snprintf(absolute + length, 4096 - length, "/%s", slash != NULL ? slash + 1 : out);
+    return added > 0 && (size_t)added < 4096 - length;
+}
+
+opd_record_left opd_record_left_behind(const char *out)
+{
+    char absolute[4096];
+    opd_record_left left = { 0 };
+    session_names names = { .listing = NULL };
+    if (!resolve_out(absolute, out)) {
+        return left;
+    }
+    names.listing = opendir("/dev/shm");
+    while (next_session(&names)) {
+        session_kind kind = look_at(names.directory, absolute);
+        left.orphaned += kind == SESSION_ORPHANED;
+        left.attended += kind == SESSION_ATTENDED;
+    }
+    return left;
+}
+
 opd_status opd_record_recover(opd_record_report *report, const char *out)
 {
     char absolute[4096];
-    char prefix[64];
     memset(report, 0, sizeof(*report));
-    if (realpath(out, absolute) == NULL) {
+    if (!resolve_out(absolute, out)) {
         return opd_fail(OPD_E_NOTFOUND, "%s: %s", out, strerror(errno));
     }
-    snprintf(prefix, sizeof(prefix), "ops-debug-%u-", (unsigned)geteuid());
-    DIR *listing = opendir("/dev/shm");
-    const struct dirent *entry;
-    while (listing != NULL && (entry = readdir(listing)) != NULL) {
-        char directory[320];
-        struct stat status;
-        snprintf(directory, sizeof(directory), "/dev/shm/%s", entry->d_name);
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 && strlen(directory) < 160 &&
-            lstat(directory, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid()) {
-            recover_session(report, directory, absolute);
+    /* What a living collector has begun is not ours to end. */
+    opd_record_left left = opd_record_left_behind(out);
+    if (left.attended == 0) {
+        mend_partials(report, absolute);
+    }
+    session_names names = { .listing = left.orphaned > 0 ? opendir("/dev/shm") : NULL };
+    while (next_session(&names)) {
+        if (look_at(names.directory, absolute) == SESSION_ORPHANED) {
+            recover_session(report, names.directory);
         }
     }
-    if (listing != NULL) {
-        closedir(listing);
-    }
     if (report->bundles == 0 && report->trouble[0] == '\0') {
-        return opd_fail(OPD_E_NOTFOUND, "%s: no recording was left behind", out);
+        return left.attended > 0 ? opd_fail(OPD_E_NOTFOUND, "%s: its recording still runs; nothing to recover yet", out)
+                                 : opd_fail(OPD_E_NOTFOUND, "%s: no recording was left behind", out);
     }
     return OPD_OK;
 }

@@ -95,8 +95,11 @@ opd_status opd_capture_parse(opd_capture *capture, const char *text);
 const char *opd_capture_name(opd_capture capture); /* "meta", "stats", "inputs", "full" */
 
 /*
- * Runs the program under the recorder until it ends. Signals that ask this process to stop are passed on.
- * errors    E_NOTFOUND the program does not exist (exit 127), E_UNSUPPORTED it cannot be executed (126), else ops-debug's own (125).
+ * Runs the program under the recorder until it ends. Signals that ask this process to stop are passed on. Limits that
+ * leave no room for a recording cost the recording: the program runs without it, and why_nothing says so. SIGXFSZ and
+ * SIGPIPE do not end this process from now on (opd_fail_without_signal).
+ * errors    E_NOTFOUND the program does not exist (exit 127), E_UNSUPPORTED it cannot be executed (126), E_NOMEM it cannot be
+ *           started beside this process (the caller may become the program: exec), else ops-debug's own (125).
  */
 opd_status opd_record_run(opd_record_report *report, const opd_record_options *options);
 
@@ -107,7 +110,18 @@ opd_status opd_record_run(opd_record_report *report, const opd_record_options *o
  */
 opd_status opd_record_attach(char session[OPD_SESSION_PATH], const opd_record_options *options, int pid);
 
-/* Recovers what a killed collector left in shared memory for the output directory out; count of bundles mended. E_NOTFOUND: nothing left. */
+/* Sessions in shared memory that write to the output out, or to a bundle in the folder out. */
+typedef struct opd_record_left {
+    uint32_t orphaned; /* their collectors were killed: opd_record_recover brings their calls */
+    uint32_t attended; /* their collectors are at work */
+} opd_record_left;
+opd_record_left opd_record_left_behind(const char *out);
+
+/*
+ * Recovers what killed collectors left of the output out (a folder, or one bundle): makes torn bundles of the folder whole and writes out
+ * the rings in shared memory. report: bundles made, their paths where known, calls, trouble.
+ * errors    E_NOTFOUND nothing was left.
+ */
 opd_status opd_record_recover(opd_record_report *report, const char *out);
 
 #ifdef __cplusplus
