@@ -3,6 +3,7 @@
  * ops-debug reduce: the smallest call that still fails in the same way, as a bundle and as a stand-alone C file.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include <opsdebug/reduce.h>
 
 #include "c_file.h"
+#include "claim.h"
 #include "document.h"
 #include "oracle.h"
 #include "phrases.h"
@@ -55,7 +57,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         if (o->path == NULL || o->out == NULL) {
-            argp_error(state, "give a bundle and -o MIN%s", OPD_SUFFIX);
+            opd_usage_error(state, "give a bundle and -o MIN%s", OPD_SUFFIX);
         }
         return 0;
     default:
@@ -74,6 +76,7 @@ typedef struct reduction {
     opd_failure failure;    /* of the final form, labelled */
     opd_replay_result last; /* of the final form */
     bool has_last;
+    opd_claim claim; /* on the output: two searches never write the same files */
     opd_c_file program;
     char log[4096];
 } reduction;
@@ -131,6 +134,7 @@ static opd_status reduce(reduction *work, reduce_options *o)
     if (status != OPD_OK) {
         return status;
     }
+    work->oracle.tries = work->report.is_flaky ? (uint32_t)ceil(5 / fmax(0.02, work->report.rate_low)) : 1;
     work->failure = work->report.failure;
     opd_diagnose(&work->failure, &work->item.call, &work->report.failure);
     status = opd_trial_oracle_finish(&work->oracle, &work->last, &work->item, &work->failure);
@@ -213,6 +217,9 @@ static int run(const opd_command *self, int argc, char **argv)
         status = opd_trial_load(&work->item, work->bundle, &work->subject);
     }
     if (status == OPD_OK) {
+        status = opd_claim_take(&work->claim, o.out);
+    }
+    if (status == OPD_OK) {
         status = reduce(work, &o);
     }
     int exit_status = OPD_EXIT_OK;
@@ -229,6 +236,7 @@ static int run(const opd_command *self, int argc, char **argv)
         if (work->has_last) {
             opd_replay_result_done(&work->last);
         }
+        opd_claim_release(&work->claim);
         opd_trial_oracle_done(&work->oracle);
         opd_case_done(&work->item);
         opd_bundle_close(work->bundle);
