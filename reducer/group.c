@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouping by envelope key: outcome class, operator, dtype, operand, cause label. The key holds no size, address or value, so that one
-// bug met with three shapes is one group; two bugs of one operator differ in operand, outcome or cause. Groups are built when they
+// Grouping by envelope key: outcome class, operator, dtype class, operand, cause label. The key holds no size, precision, address or value, so that one
+// bug met with three shapes or in float and double is one group; two bugs of one operator differ in operand, outcome or cause. Groups are built when they
 // are asked for, from sorted members, so that the order of additions cannot matter.
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,6 +57,15 @@ static const char *or_dash(const char *text)
     return text[0] == '\0' ? "-" : text;
 }
 
+/* Real and complex kernels are other code; the precisions of one kind mostly come from one source. */
+static const char *class_of(opd_dtype dtype)
+{
+    if (dtype == OPD_DTYPE_NONE) {
+        return "-";
+    }
+    return opd_dtype_is_complex(dtype) ? "complex" : opd_dtype_is_float(dtype) ? "real" : "integer";
+}
+
 static void describe(candidate *out, const opd_failure *failure, const opd_call *call)
 {
     opd_failure diagnosed = *failure;
@@ -68,7 +77,7 @@ static void describe(candidate *out, const opd_failure *failure, const opd_call 
     out->is_diagnosed = !has_label;
     snprintf(out->cause, sizeof(out->cause), "%s", diagnosed.reason);
     snprintf(out->key, sizeof(out->key), "%s|%s|%s|%s|%s", opd_outcome_name(failure->outcome), or_dash(op),
-             call == NULL ? "-" : opd_dtype_name(call->dtype), or_dash(failure->operand), or_dash(diagnosed.label));
+             call == NULL ? "-" : class_of(call->dtype), or_dash(failure->operand), or_dash(diagnosed.label));
     out->size = 0;
     for (int i = 0; call != NULL && i < call->operand_count; i++) {
         out->size += (double)opd_tensor_count(&call->operands[i].view);
@@ -165,10 +174,11 @@ static void fill_group(opd_group *group, opd_group_member *members, const candid
         const char *label = strrchr(first[i].key, '|') + 1;
         if (strcmp(label, "-") == 0) {
             snprintf(members[i].why, sizeof(members[i].why),
-                     "same outcome, operator, type and operand; no rule names the cause");
+                     "same outcome, operator, class of type and operand; no rule names the cause");
         } else {
-            snprintf(members[i].why, sizeof(members[i].why), "same outcome, operator, type and operand; cause %s %s",
-                     label, first[i].is_diagnosed ? "found by rule" : "stands in its bundle");
+            snprintf(members[i].why, sizeof(members[i].why),
+                     "same outcome, operator, class of type and operand; cause %s %s", label,
+                     first[i].is_diagnosed ? "found by rule" : "stands in its bundle");
         }
     }
     const candidate *smallest = &first[group->representative];

@@ -107,7 +107,8 @@ typedef struct opd_group_member {
 
 typedef struct opd_group {
     char id[17];            /* stable: hash of the key */
-    char key[256];          /* "nan|gemm|f64|C|unread-operand-read" */
+    char key[256];          /* "nan|gemm|real|C|unread-operand-read": outcome, operator, class of dtype (real, complex or
+                               integer: sgemm and dgemm fall together), operand, label */
     char reason[384];
     uint32_t count;
     uint32_t representative; /* member with the smallest case */

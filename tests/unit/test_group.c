@@ -22,7 +22,7 @@ typedef struct sample {
     const char *label; /* in the bundle; "" = none yet */
 } sample;
 
-/* Two bugs of gemm (alpha = 0 reads A; NaN from overflow), one bug of zgemv under three shapes, one crash. */
+/* Two bugs of gemm (alpha = 0 reads A, met in three precisions and kinds; NaN from overflow), one bug of zgemv under three shapes, one crash. */
 static const sample samples[] = {
     { "zgemv", 6, OPD_OUTCOME_OOB_READ, "x", NULL, 1, "oob-read" },
     { "dgemm", 2, OPD_OUTCOME_NAN_BORN, "C", "A", 1, "" },
@@ -31,6 +31,8 @@ static const sample samples[] = {
     { "zgemv", 14, OPD_OUTCOME_OOB_READ, "x", NULL, 1, "oob-read" },
     { "dgemm", 3, OPD_OUTCOME_NAN_BORN, "C", NULL, 1e250, "" },
     { "dgemm", 7, OPD_OUTCOME_CRASH, "", NULL, 1, "" },
+    { "sgemm", 4, OPD_OUTCOME_NAN_BORN, "C", "A", 1, "" }, /* as dgemm's: one source, one cause */
+    { "cgemm", 4, OPD_OUTCOME_NAN_BORN, "C", "A", 1, "" }, /* complex kernels are other code */
 };
 
 static char folder[] = "/tmp/opd-group-XXXXXX";
@@ -104,11 +106,10 @@ static const opd_group *with_key(opd_grouping *grouping, const char *key)
 static void one_bug_with_three_shapes_is_one_group(void **state)
 {
     (void)state;
-    const size_t order[] = { 0, 1, 2, 3, 4, 5, 6 };
+    const size_t order[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
     opd_grouping *grouping = group_in_order(order);
-    assert_int_equal(opd_grouping_count(grouping), 4);
-    const opd_group *group = opd_grouping_at(grouping, 0);
-    assert_string_equal(group->key, "oob-read|gemv|c128|x|oob-read");
+    assert_int_equal(opd_grouping_count(grouping), 5);
+    const opd_group *group = with_key(grouping, "oob-read|gemv|complex|x|oob-read");
     assert_int_equal(group->count, 3);
     assert_non_null(strstr(group->members[group->representative].path, "/0.opsb"));
     for (uint32_t i = 0; i < group->count; i++) {
@@ -121,12 +122,12 @@ static void one_bug_with_three_shapes_is_one_group(void **state)
 static void two_bugs_of_one_operator_are_two_groups(void **state)
 {
     (void)state;
-    const size_t order[] = { 6, 5, 4, 3, 2, 1, 0 };
+    const size_t order[] = { 8, 7, 6, 5, 4, 3, 2, 1, 0 };
     opd_grouping *grouping = group_in_order(order);
-    const opd_group *unread = with_key(grouping, "nan|gemm|f64|C|unread-operand-read");
-    const opd_group *made = with_key(grouping, "nan|gemm|f64|C|nan-made");
-    const opd_group *crash = with_key(grouping, "crash|gemm|f64|-|-");
-    assert_int_equal(unread->count, 2);
+    const opd_group *unread = with_key(grouping, "nan|gemm|real|C|unread-operand-read");
+    const opd_group *made = with_key(grouping, "nan|gemm|real|C|nan-made");
+    const opd_group *crash = with_key(grouping, "crash|gemm|real|-|-");
+    assert_int_equal(unread->count, 3);
     assert_int_equal(made->count, 1);
     assert_int_equal(crash->count, 1);
     assert_non_null(strstr(unread->reason, "A, which must not be read"));
@@ -135,11 +136,27 @@ static void two_bugs_of_one_operator_are_two_groups(void **state)
     opd_grouping_free(grouping);
 }
 
+static void one_bug_in_float_and_double_is_one_group_and_in_complex_another(void **state)
+{
+    (void)state;
+    const size_t order[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
+    opd_grouping *grouping = group_in_order(order);
+    const opd_group *real = with_key(grouping, "nan|gemm|real|C|unread-operand-read");
+    const opd_group *complex = with_key(grouping, "nan|gemm|complex|C|unread-operand-read");
+    assert_int_equal(real->count, 3);
+    assert_non_null(strstr(real->members[0].path, "/1.opsb"));
+    assert_non_null(strstr(real->members[1].path, "/3.opsb"));
+    assert_non_null(strstr(real->members[2].path, "/7.opsb"));
+    assert_int_equal(complex->count, 1);
+    assert_string_not_equal(real->id, complex->id);
+    opd_grouping_free(grouping);
+}
+
 static void the_order_of_additions_changes_nothing(void **state)
 {
     (void)state;
-    const size_t forward[] = { 0, 1, 2, 3, 4, 5, 6 };
-    const size_t shuffled[] = { 3, 6, 0, 5, 2, 4, 1 };
+    const size_t forward[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
+    const size_t shuffled[] = { 3, 7, 6, 0, 8, 5, 2, 4, 1 };
     opd_grouping *a = group_in_order(forward);
     opd_grouping *b = group_in_order(shuffled);
     assert_int_equal(opd_grouping_count(a), opd_grouping_count(b));
@@ -162,10 +179,10 @@ static void the_order_of_additions_changes_nothing(void **state)
 static void ids_are_stable(void **state)
 {
     (void)state;
-    const size_t order[] = { 0, 1, 2, 3, 4, 5, 6 };
+    const size_t order[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
     opd_grouping *grouping = group_in_order(order);
     /* FNV-1a 64 of the key, computed with python. */
-    assert_string_equal(with_key(grouping, "nan|gemm|f64|C|unread-operand-read")->id, "1e046d268226077b");
+    assert_string_equal(with_key(grouping, "nan|gemm|real|C|unread-operand-read")->id, "18069ed62e02691f");
     opd_grouping_free(grouping);
 }
 
@@ -208,6 +225,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_bug_with_three_shapes_is_one_group),
         cmocka_unit_test(two_bugs_of_one_operator_are_two_groups),
+        cmocka_unit_test(one_bug_in_float_and_double_is_one_group_and_in_complex_another),
         cmocka_unit_test(the_order_of_additions_changes_nothing),
         cmocka_unit_test(ids_are_stable),
         cmocka_unit_test(nothing_added_is_no_group),
