@@ -250,17 +250,49 @@ static bool try_scalar(opd_search_state *state, int slot, double re, double im)
     return (status == OPD_OK || state->bad_arg != 0) && try_call(state, &call, OPD_SLICE_PREFIX, NULL);
 }
 
-/* 0 and 1 stay: one is not simpler than the other, and between them lies another rule about what must be read. */
+/* Operands of a role, and how many of them must be read when the scalar in slot has a value. */
+static int count_read(int *count, const opd_search_state *state, int slot, double value, opd_role role)
+{
+    opd_call call = state->best.call;
+    int read = 0;
+    *count = 0;
+    call.attrs[slot].re = value;
+    call.attrs[slot].im = 0;
+    opd_status ignored = opd_call_bind(&call);
+    (void)ignored;
+    for (int i = 0; i < call.operand_count; i++) {
+        bool is_it = call.operands[i].role == role;
+        *count += is_it;
+        read += is_it && (call.operands[i].flags & OPD_OPERAND_MUST_NOT_READ) == 0;
+    }
+    return read;
+}
+
+/* Does 0 take an operand out of the call that only adds to the result (beta), rather than what the result is made of (alpha)? */
+static bool is_zero_simpler(const opd_search_state *state, int slot)
+{
+    int inputs = 0;
+    int outputs = 0;
+    bool same_inputs =
+        count_read(&inputs, state, slot, 0, OPD_ROLE_IN) == count_read(&inputs, state, slot, 1, OPD_ROLE_IN);
+    return inputs > 0 && same_inputs &&
+           count_read(&outputs, state, slot, 0, OPD_ROLE_INOUT) < count_read(&outputs, state, slot, 1, OPD_ROLE_INOUT);
+}
+
+/* beta = 0, else 1; alpha = 1, else 0: of alpha neither is simpler, and between them lies another rule about what must be read. */
 static bool simplify_scalar(opd_search_state *state, int slot)
 {
-    static const double simple[] = { 1, 0, 2 };
     const opd_value value = state->best.call.attrs[slot];
-    if (value.im == 0 && (value.re == 0 || value.re == 1)) {
+    bool zero_first = is_zero_simpler(state, slot);
+    const double simple[] = { zero_first ? 0 : 1, zero_first ? 1 : 0, 2 };
+    if (value.im == 0 && (value.re == 0 || (value.re == 1 && !zero_first))) {
         return false;
     }
     for (size_t i = 0; i < OPD_COUNT(simple); i++) {
-        bool is_same = value.re == simple[i] && value.im == 0;
-        if (!is_same && try_scalar(state, slot, simple[i], 0)) {
+        if (value.re == simple[i] && value.im == 0) {
+            break; /* the rest is no simpler */
+        }
+        if (try_scalar(state, slot, simple[i], 0)) {
             return opd_commit(state, "%s = %g", value.name, simple[i]);
         }
     }
