@@ -7,6 +7,7 @@
  */
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <opsdebug/memory.h>
@@ -238,8 +239,11 @@ static int describe(form *wrapper, const opd_routine *routine, int pattern)
 
 int main(int count, char **arguments)
 {
-    FILE *out = count == 2 ? fopen(arguments[1], "w") : NULL;
-    if (out == NULL || opd_ops_compile() != OPD_OK) {
+    /* gen_interpose FILE PART PARTS: every PARTS-th routine from PART on, so that parts compile side by side. */
+    FILE *out = count == 4 ? fopen(arguments[1], "w") : NULL;
+    int part = count == 4 ? (int)strtol(arguments[2], NULL, 10) : 0;
+    int parts = count == 4 ? (int)strtol(arguments[3], NULL, 10) : 1;
+    if (out == NULL || part < 0 || parts < 1 || opd_ops_compile() != OPD_OK) {
         fprintf(stderr, "gen_interpose: cannot write: %s\n", opd_error_text());
         return 1;
     }
@@ -247,7 +251,7 @@ int main(int count, char **arguments)
           out);
     static form wrapper;
     static opd_call call;
-    for (int id = 0; id < opd_routine_count(); id++) {
+    for (int id = part; id < opd_routine_count(); id += parts) {
         const opd_routine *routine = opd_routine_at(id);
         if (opd_call_init(&call, routine->op, routine->name, routine->dtype) != OPD_OK) {
             fprintf(stderr, "gen_interpose: %s: %s\n", routine->name, opd_error_text());
