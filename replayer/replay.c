@@ -259,6 +259,8 @@ opd_status opd_replay(opd_replay_result *out, const opd_bundle *environment_of, 
     if (status != OPD_OK) {
         return status;
     }
+    job->is_born_expected = options->lazy_reference && expected != NULL &&
+                            (expected->outcome == OPD_OUTCOME_NAN_BORN || expected->outcome == OPD_OUTCOME_INF_BORN);
     if (then.environment != NULL) {
         status = opd_environment_read(&here);
         if (status == OPD_OK) {
