@@ -64,5 +64,7 @@ int opd_emit_find_born(const opd_emitter *emit);
 /* The routine's prototype, and the call as one statement. */
 void opd_emit_prototype(opd_emitter *emit);
 void opd_emit_call(opd_emitter *emit);
+/* Is the call made under another floating-point mode than the default? */
+bool opd_emit_sets_mode(const opd_call *call);
 
 #endif

@@ -62,6 +62,9 @@ static void print_head(opd_emitter *emit, const needs *need)
                                 " * Exit status: 1 = it fails, 0 = it does not, 2 = it could not run.\n */\n");
     opd_buffer_print(emit->out, "#define _GNU_SOURCE\n#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n"
                                 "#include <stdio.h>\n#include <stdlib.h>\n");
+    if (opd_emit_sets_mode(&emit->item->call)) {
+        opd_buffer_print(emit->out, "#include <xmmintrin.h>\n");
+    }
     if (need->guard || need->child) {
         opd_buffer_print(emit->out, "#include <signal.h>\n");
     }

@@ -217,10 +217,21 @@ static void print_target(opd_emitter *emit)
     }
 }
 
+bool opd_emit_sets_mode(const opd_call *call)
+{
+    uint32_t mxcsr = call->mxcsr & OPD_MXCSR_CONTROL;
+    return mxcsr != 0 && mxcsr != OPD_MXCSR_DEFAULT;
+}
+
 void opd_emit_call(opd_emitter *emit)
 {
-    char text[128];
+    char text[OPD_MODE_TEXT];
     line to = { .out = emit->out, .is_first = true, .indent = 8, .column = 40 };
+    if (opd_emit_sets_mode(&emit->item->call)) {
+        uint32_t mxcsr = emit->item->call.mxcsr & OPD_MXCSR_CONTROL;
+        opd_mxcsr_describe(text, sizeof(text), mxcsr);
+        opd_buffer_print(emit->out, "    _mm_setcsr(0x%x); /* %s */\n", (unsigned)mxcsr, text);
+    }
     opd_buffer_print(emit->out, "    ");
     print_target(emit);
     opd_buffer_print(emit->out, "%s(", emit->symbol);
@@ -245,4 +256,7 @@ void opd_emit_call(opd_emitter *emit)
         put(&to, "1");
     }
     opd_buffer_print(emit->out, ");\n");
+    if (opd_emit_sets_mode(&emit->item->call)) {
+        opd_buffer_print(emit->out, "    _mm_setcsr(0x%x);\n", (unsigned)OPD_MXCSR_DEFAULT);
+    }
 }

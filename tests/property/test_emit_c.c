@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stand-alone programs of the routines of the table, in both forms: each must compile without a warning and link with OpenBLAS; with the
 // right expected values it ends with 0, with one of them wrong it ends with 1.
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -229,6 +230,46 @@ static void programs_with_a_wrong_expectation_end_with_one(void **state)
     programs_of(getenv("OPD_TEST_FULL") != NULL ? (choice){ 0, 7 } : (choice){ 3, 28 }, OPD_CALL_CBLAS, true);
 }
 
+/* The call's mode is set around it; what is expected only comes out under that mode. */
+static void programs_set_the_floating_point_mode_of_the_call(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t mxcsr;
+        double x, alpha, want;
+        int status;
+    } modes[] = {
+        { "zero", 0x7f80, 1e300, 1e300, DBL_MAX, 0 }, /* not beyond the largest number */
+        { "nearest", 0x1f80, 1e300, 1e300, DBL_MAX, 1 }, { "unknown", 0, 1e300, 1e300, DBL_MAX, 1 },
+        { "flush", 0x9fc0, 3e-308, 0.5, 0, 0 },          { "kept", 0x1f80, 3e-308, 0.5, 0, 1 },
+    };
+    const opd_failure failure = { .outcome = OPD_OUTCOME_MISMATCH, .index_rank = -1 };
+    (void)state;
+    for (size_t i = 0; i < OPD_COUNT(modes); i++) {
+        opd_case item;
+        long double want = (long double)modes[i].want;
+        long double gauge = 0; /* exact */
+        opd_emit_options options = { 0 };
+        make_case(&item, opd_routine_find("dscal"), OPD_CALL_CBLAS, 1);
+        item.call.mxcsr = modes[i].mxcsr;
+        *(double *)opd_call_operand(&item.call, "x")->view.data = modes[i].x;
+        opd_call_value(&item.call, "alpha")->re = modes[i].alpha;
+        for (int o = 0; o < item.call.operand_count; o++) {
+            options.want[o] = &want;
+            options.gauge[o] = &gauge;
+        }
+        write_program(modes[i].name, &item, &failure, &options, 100);
+        opd_case_done(&item);
+    }
+    compile_all();
+    for (size_t i = 0; i < OPD_COUNT(modes); i++) {
+        if (run_program(modes[i].name) != modes[i].status) {
+            fail_msg("%s does not end with %d", modes[i].name, modes[i].status);
+        }
+    }
+    remove_programs();
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -248,6 +289,7 @@ int main(void)
         cmocka_unit_test(cblas_programs_of_healthy_calls_end_with_zero),
         cmocka_unit_test(fortran_programs_of_healthy_calls_end_with_zero),
         cmocka_unit_test(programs_with_a_wrong_expectation_end_with_one),
+        cmocka_unit_test(programs_set_the_floating_point_mode_of_the_call),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
