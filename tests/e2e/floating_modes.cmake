@@ -1,7 +1,6 @@
 # Calls under other floating-point modes than the default, recorded and replayed.
 find_library(OPENBLAS_SHARED openblas)
-add_executable(mode_victim ${CMAKE_SOURCE_DIR}/tests/support/mode_victim.c)
-target_link_libraries(mode_victim PRIVATE ${OPENBLAS_SHARED} Threads::Threads m)
+opd_add_program(mode_victim ${CMAKE_SOURCE_DIR}/tests/support/mode_victim.c LINK opsdebug-record ${OPENBLAS_SHARED} m)
 set_target_properties(mode_victim PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 add_test(NAME floating_modes COMMAND /usr/bin/python3 ${CMAKE_CURRENT_LIST_DIR}/floating_modes.py ${CMAKE_BINARY_DIR})
 set_tests_properties(floating_modes PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 300)

@@ -233,6 +233,50 @@ static void flush_to_zero_of_the_record_is_restored(void **state)
     end_scene(&made);
 }
 
+/* Modes are of threads: the call's own counts, the environment's only for a call that does not say. */
+static void mode_of_the_call_comes_before_that_of_the_process(void **state)
+{
+    static const struct {
+        uint32_t process, call;
+        bool is_flushed;
+        const char *said;
+    } modes[] = {
+        { 0x1f80, 0x9fc0, true, NULL },
+        { 0x9fc0, 0x1f80, false, NULL },
+        { 0x9fc0, 0, true, NULL },
+        { 0x1f80, 0x9ffd, true, "floating-point mode: recorded 0x9ffd, here 0x9fc0" },
+        { 0x9fc0, 0x10000, false, "floating-point mode: recorded 0x10000, here 0x1f80" },
+    };
+    scene made = new_scene();
+    opd_replay_result result;
+    opd_header_info header = { .version = OPD_FORMAT_VERSION, .kind = "failure", .capture = "inputs" };
+    opd_call call = handmade_call("dscal", "n=1 alpha=0.5");
+    opd_case item = handmade_case(&call, 11);
+    opd_writer *writer = NULL;
+    opd_bundle *bundle = NULL;
+    (void)state;
+    handmade_set(&item, "x", 0, 3e-308, 0);
+    for (size_t i = 0; i < OPD_COUNT(modes); i++) {
+        made.environment.mxcsr = modes[i].process;
+        item.call.mxcsr = modes[i].call;
+        assert_int_equal(opd_writer_open(&writer, made.path, &header), OPD_OK);
+        assert_int_equal(opd_writer_environment(writer, &made.environment), OPD_OK);
+        assert_int_equal(opd_writer_call_with_data(writer, &item.call), OPD_OK);
+        assert_int_equal(opd_writer_close(writer), OPD_OK);
+        assert_int_equal(opd_bundle_open(&bundle, made.path), OPD_OK);
+        assert_int_equal(replay_scene(&result, bundle, "netlib"), OPD_OK);
+        assert_int_equal(result.outputs[0].health_after.zero, modes[i].is_flushed ? 1 : 0);
+        assert_int_equal(result.observed.outcome, OPD_OUTCOME_OK);
+        const char *said = strstr(result.environment, "floating-point mode");
+        assert_true((said != NULL) == (modes[i].said != NULL));
+        assert_true(said == NULL || strncmp(said, modes[i].said, strlen(modes[i].said)) == 0);
+        opd_bundle_close(bundle);
+        unlink(made.path);
+    }
+    opd_case_done(&item);
+    end_scene(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +286,7 @@ int main(void)
         cmocka_unit_test(core_this_cpu_lacks_is_not_forced),
         cmocka_unit_test(path_from_a_bundle_outside_the_system_is_not_loaded),
         cmocka_unit_test(flush_to_zero_of_the_record_is_restored),
+        cmocka_unit_test(mode_of_the_call_comes_before_that_of_the_process),
     };
     opd_call call = handmade_call("dscal", "n=1");
     opd_case item = handmade_case(&call, 1);

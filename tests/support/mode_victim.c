@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program whose threads call BLAS under different floating-point modes: main under FTZ and DAZ, a second thread rounding
+ * A program whose threads call BLAS, and an operator of its own, under different floating-point modes: main under FTZ and DAZ, a second thread rounding
  * toward zero, a third in the default mode, and main again, rounding up. Results are printed as bits.
  */
 #include <fenv.h>
@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <xmmintrin.h>
+
+#include <opsdebug/record.h>
 
 void cblas_dscal(int n, double alpha, double *x, int incx);
 double cblas_ddot(int n, const double *x, int incx, const double *y, int incy);
@@ -31,6 +33,15 @@ static void print_bits(const char *name, double value)
     printf("%s %016llx\n", name, (unsigned long long)bits);
 }
 
+/* An operator of the program's own, by the C API. */
+static void halve(double *x)
+{
+    opd_call call = { .domain = "example", .name = "Halve", .dtype = OPD_F64 };
+    uint64_t token = opd_record_begin(&call);
+    x[0] /= 2;
+    opd_record_end(token, &call, 0);
+}
+
 static void compute(const char *name)
 {
     double x[COUNT];
@@ -42,6 +53,8 @@ static void compute(const char *name)
     }
     print_bits(name, cblas_ddot(COUNT, y, 1, y, 1));
     print_bits(name, cblas_ddot(COUNT / 3, x, 3, y, 3)); /* subnormal alone */
+    halve(x);
+    print_bits(name, x[0]);
 }
 
 static void *run(void *context)
