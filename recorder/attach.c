@@ -16,8 +16,6 @@
 
 #include <opsdebug/memory.h>
 
-extern char **environ;
-
 /* Where ops-debug may be, from the directory of this object; then PATH. */
 static const char *const places[] = { "%s/ops-debug", "%s/../bin/ops-debug", "%s/../../bin/ops-debug", "ops-debug" };
 

@@ -49,7 +49,7 @@ static bool add_piece(fetching *fetch, const uint8_t *start, size_t bytes)
 }
 
 /* Copies the existing elements to dst in walk order; false when some cannot be read. */
-static bool fetch_elements(const opd_tensor *view, uint8_t *dst)
+static bool fetch_elements(const opd_tensor *view, void *dst)
 {
     fetching fetch = { .dst = dst };
     int64_t size = (int64_t)opd_dtype_size(view->dtype);

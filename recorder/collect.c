@@ -391,9 +391,13 @@ static void check_time(opd_collector *collector, opd_watched *watched)
 
 static void write_frozen(opd_collector *collector, opd_watched *watched)
 {
-    if (atomic_load(&watched->process->freeze) == OPD_FREEZE_ASKED) {
-        opd_shared_trigger trigger = watched->process->trigger;
+    opd_shared_trigger trigger;
+    bool is_frozen = false;
+    while (opd_trigger_take(&trigger, watched->process)) {
         opd_window_write(collector, watched, &trigger);
+        is_frozen = true;
+    }
+    if (is_frozen) {
         opd_trigger_thaw(watched->process);
     }
 }

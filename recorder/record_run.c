@@ -151,7 +151,7 @@ opd_status opd_record_run(opd_record_report *report, const opd_record_options *o
 }
 
 /* The collector's own process: no terminal, no caller; it ends with the process it looks after. */
-static void collect_for(const opd_record_options *options, char *out, int pid, int ready)
+static void collect_for(const opd_record_options *options, const char *out, int pid, int ready)
 {
     static opd_record_report report;
     opd_collector collector = { .out = out };

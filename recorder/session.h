@@ -71,7 +71,13 @@ typedef struct opd_shared_module {
     char config[128];
 } opd_shared_module;
 
-typedef enum opd_freeze_state { OPD_FREEZE_NONE, OPD_FREEZE_FILLING, OPD_FREEZE_ASKED } opd_freeze_state;
+/* WRITTEN: the collector is at it. */
+typedef enum opd_freeze_state {
+    OPD_FREEZE_NONE,
+    OPD_FREEZE_FILLING,
+    OPD_FREEZE_ASKED,
+    OPD_FREEZE_WRITTEN
+} opd_freeze_state;
 
 /* Why the window is frozen. */
 typedef struct opd_shared_trigger {
@@ -86,6 +92,14 @@ typedef struct opd_shared_trigger {
     uint64_t bad_count;
     char reason[384];
 } opd_shared_trigger;
+
+/* A trigger that came while a window was frozen already: all it needs is frozen too. */
+#define OPD_TRIGGER_QUEUE 16u
+typedef enum opd_queue_state { OPD_QUEUE_FREE, OPD_QUEUE_FILLING, OPD_QUEUE_READY } opd_queue_state;
+typedef struct opd_queued_trigger {
+    _Atomic uint32_t state; /* opd_queue_state */
+    opd_shared_trigger trigger;
+} opd_queued_trigger;
 
 /* Written by the signal handler only. */
 typedef struct opd_shared_crash {
@@ -173,9 +187,10 @@ typedef struct opd_process {
     _Atomic uint32_t threads_lost;                     /* threads that found no slot */
     _Atomic uint32_t is_ended;                         /* the image ran its exit handlers */
     _Atomic uint32_t freeze;                           /* opd_freeze_state */
-    _Atomic uint32_t freezes;                          /* windows frozen so far */
-    _Atomic uint32_t suppressed; /* triggers that came while one was being written, or over max_bundles */
+    _Atomic uint32_t fired;                            /* triggers so far, for max_bundles */
+    _Atomic uint32_t suppressed;                       /* triggers that were counted only */
     opd_shared_trigger trigger;
+    opd_queued_trigger queue[OPD_TRIGGER_QUEUE];
     opd_shared_crash crash;
     char program[256];
     opd_arena arena;

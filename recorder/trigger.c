@@ -26,14 +26,8 @@ uint32_t opd_trigger_bit(uint32_t outcome)
     return 0;
 }
 
-bool opd_trigger_fire(const opd_control *control, opd_process *process, const opd_shared_trigger *trigger)
+static void freeze_window(opd_process *process)
 {
-    uint32_t none = OPD_FREEZE_NONE;
-    if (atomic_load(&process->freezes) >= control->max_bundles ||
-        !atomic_compare_exchange_strong(&process->freeze, &none, OPD_FREEZE_FILLING)) {
-        atomic_fetch_add(&process->suppressed, 1);
-        return false;
-    }
     opd_arena_freeze(&process->arena);
     uint32_t used = atomic_load(&process->slots_used);
     for (uint32_t i = 0; i < used && i < OPD_PROCESS_THREADS; i++) {
@@ -42,9 +36,64 @@ bool opd_trigger_fire(const opd_control *control, opd_process *process, const op
             atomic_store(&slot->limit, atomic_load(&slot->head) + OPD_RING_WORDS / 2);
         }
     }
+}
+
+static bool enqueue(opd_process *process, const opd_shared_trigger *trigger)
+{
+    for (uint32_t i = 0; i < OPD_TRIGGER_QUEUE; i++) {
+        opd_queued_trigger *place = &process->queue[i];
+        uint32_t state = OPD_QUEUE_FREE;
+        if (atomic_compare_exchange_strong(&place->state, &state, OPD_QUEUE_FILLING)) {
+            place->trigger = *trigger;
+            atomic_store(&place->state, OPD_QUEUE_READY);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool opd_trigger_fire(const opd_control *control, opd_process *process, const opd_shared_trigger *trigger)
+{
+    uint32_t none = OPD_FREEZE_NONE;
+    if (atomic_fetch_add(&process->fired, 1) >= control->max_bundles) {
+        atomic_fetch_add(&process->suppressed, 1);
+        return false;
+    }
+    if (!atomic_compare_exchange_strong(&process->freeze, &none, OPD_FREEZE_FILLING)) {
+        bool is_queued = enqueue(process, trigger);
+        atomic_fetch_add(&process->suppressed, is_queued ? 0 : 1);
+        return is_queued;
+    }
+    freeze_window(process);
     process->trigger = *trigger;
-    atomic_fetch_add(&process->freezes, 1);
     atomic_store(&process->freeze, OPD_FREEZE_ASKED);
+    return true;
+}
+
+bool opd_trigger_take(opd_shared_trigger *out, opd_process *process)
+{
+    uint32_t asked = OPD_FREEZE_ASKED;
+    if (atomic_compare_exchange_strong(&process->freeze, &asked, OPD_FREEZE_WRITTEN)) {
+        *out = process->trigger;
+        return true;
+    }
+    opd_queued_trigger *oldest = NULL;
+    for (uint32_t i = 0; i < OPD_TRIGGER_QUEUE; i++) {
+        opd_queued_trigger *place = &process->queue[i];
+        if (atomic_load(&place->state) == OPD_QUEUE_READY &&
+            (oldest == NULL || place->trigger.ticks < oldest->trigger.ticks)) {
+            oldest = place;
+        }
+    }
+    if (oldest == NULL) {
+        return false;
+    }
+    uint32_t none = OPD_FREEZE_NONE;
+    if (atomic_compare_exchange_strong(&process->freeze, &none, OPD_FREEZE_WRITTEN)) {
+        freeze_window(process); /* it was queued just as the window before was given back */
+    }
+    *out = oldest->trigger;
+    atomic_store(&oldest->state, OPD_QUEUE_FREE);
     return true;
 }
 

@@ -10,10 +10,13 @@
 uint32_t opd_trigger_bit(uint32_t outcome);
 
 /*
- * Freezes the window for *trigger. false: not asked for, or counted only, because another window is being written or
- * max_bundles is reached. The caller then wakes the collector.
+ * Freezes the window for *trigger; while one is frozen, *trigger waits in a queue for its bundle from the same window.
+ * false: counted only, because the queue is full or max_bundles is reached. After true the caller wakes the collector.
  */
 bool opd_trigger_fire(const opd_control *control, opd_process *process, const opd_shared_trigger *trigger);
+
+/* The next trigger to write, oldest first; the window is frozen then. false: there is none. The collector's. */
+bool opd_trigger_take(opd_shared_trigger *out, opd_process *process);
 
 /* The collector has what it wanted: rings and arena are free again. */
 void opd_trigger_thaw(opd_process *process);
