@@ -198,10 +198,13 @@ static void print_lines(const char *title, const char *lines)
     }
 }
 
-static void print_numbers(const opd_numbers *numbers)
+static void print_numbers(const opd_numbers *numbers, bool was_lazy)
 {
     char place[128];
     if (!numbers->is_valid) {
+        if (was_lazy) {
+            printf("reference    not run: the bits are the recorded ones (-v runs it)\n");
+        }
         return;
     }
     printf("reference    error %.3g of eps x gauge (naive %.3g, limit %.3g)", numbers->ratio, numbers->naive_ratio,
@@ -259,7 +262,8 @@ static void print_one(const task *job, const replay_options *o)
     opd_trial_describe_provider(words, sizeof words, result);
     opd_phrase_time(time, sizeof time, result->run_ns);
     printf("ran on       %s (%s)\n", words, time);
-    print_numbers(&result->numbers);
+    print_numbers(&result->numbers, o->trial.replay.lazy_reference && job->answer.exit_status == OPD_EXIT_FOUND &&
+                                        result->same == OPD_SAME_BITWISE);
     if (result->runs > 1) {
         printf("repeated     %u runs, %u failed, %u differ from the first\n", result->runs, result->runs_failed,
                result->runs_differing);
@@ -382,6 +386,7 @@ static int run(const opd_command *self, int argc, char **argv)
     task_list list = { .options = &o };
     opd_paths paths = { 0 };
     opd_command_parse(self, &o.shared, argc, argv);
+    o.trial.replay.lazy_reference = !o.shared.is_json && o.shared.verbosity <= 0;
     bool is_folder = opd_path_is_directory(o.path);
     opd_status status = opd_paths_add(&paths, o.path);
     for (size_t i = 0; i < paths.count && status == OPD_OK; i++) {
