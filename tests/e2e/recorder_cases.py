@@ -284,6 +284,8 @@ def library_that_ends_the_process_over_bad_arguments():
 
 
 def constructors_that_call_while_others_do_not_lock():
+    if SANITIZED:
+        raise Skip("the sanitizer's own start goes through the program's dlsym, which looks itself up by it")
     run = same_as_alone([os.path.join(TESTS, "plugin_victim"), os.path.join(TESTS, "libplugin_early.so")])
     callers = {os.path.basename(call["caller"]) for call in run.runs[0].calls}
     assert callers == {"plugin_victim", "libplugin_early.so"}, callers
