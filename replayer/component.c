@@ -64,11 +64,15 @@ static double largest_of(opd_dtype part)
     return part == OPD_F32 || part == OPD_BF16 ? (double)FLT_MAX : part == OPD_F16 ? 65504.0 : DBL_MAX;
 }
 
+static bool is_flushed(uint32_t mxcsr)
+{
+    return (mxcsr & (OPD_MXCSR_FTZ | OPD_MXCSR_DAZ)) != 0;
+}
+
 /* The smallest normal number under flush-to-zero or denormals-are-zero, else the smallest subnormal. */
 static double ignored_error(uint32_t mxcsr, opd_dtype part)
 {
-    bool is_flushed = (mxcsr & 0x8040) != 0;
-    return is_flushed ? (part == OPD_F64 ? DBL_MIN : (double)FLT_MIN) : opd_ulp_at(part, 0);
+    return is_flushed(mxcsr) ? (part == OPD_F64 ? DBL_MIN : (double)FLT_MIN) : opd_ulp_at(part, 0);
 }
 
 bool opd_same_class(double got, double want)
@@ -105,7 +109,7 @@ double opd_component_ratio(const opd_component *item, const long double *want, l
         bool is_right = item->parts == 2 ? is_special && is_got_special : is_same;
         return is_right ? 0 : (double)INFINITY;
     }
-    if (gauge == 0) { /* no terms but zeros: exact */
+    if (gauge == 0 && !is_flushed(mxcsr)) { /* no terms but zeros: exact */
         bool is_exact = item->part[0] == (double)want[0] && (item->parts < 2 || item->part[1] == (double)want[1]);
         return is_exact ? 0 : (double)INFINITY;
     }
@@ -113,7 +117,8 @@ double opd_component_ratio(const opd_component *item, const long double *want, l
         long double error = fabsl((long double)item->part[k] - want[k]);
         error -= 0.5L * (long double)opd_ulp_at(part, (double)want[k]) + (long double)ignored_error(mxcsr, part);
         if (error > 0) {
-            double ratio = (double)(error / ((long double)opd_dtype_epsilon(dtype) * gauge));
+            double ratio =
+                gauge == 0 ? (double)INFINITY : (double)(error / ((long double)opd_dtype_epsilon(dtype) * gauge));
             worst = isnan(ratio) || ratio > worst ? ratio : worst;
         }
     }

@@ -10,6 +10,7 @@
 
 #include "canary.h"
 #include "component.h"
+#include "flushed.h"
 
 static bool is_judged(const opd_judge *judge, int operand)
 {
@@ -53,7 +54,7 @@ void opd_judge_begin(opd_judge *judge, const opd_job *job, const opd_call *call)
     judge->cap = OPD_PASS_RATIO + (double)terms / 2;
 }
 
-opd_status opd_judge_reference(opd_judge *judge)
+static opd_status run_reference(opd_judge *judge, const opd_call *call)
 {
     for (int i = 0; i < judge->call->operand_count && !judge->has_reference && !judge->is_declined; i++) {
         opd_judge_output *output = &judge->outputs[i];
@@ -70,7 +71,7 @@ opd_status opd_judge_reference(opd_judge *judge)
             output->gauge = gauge;
         }
         if (status == OPD_OK) {
-            status = opd_reference_run(output->value, output->gauge, judge->call, i);
+            status = opd_reference_run(output->value, output->gauge, call, i);
         }
         judge->is_declined = status == OPD_E_DECLINED || status == OPD_E_UNSUPPORTED;
         if (status != OPD_OK && !judge->is_declined) {
@@ -79,6 +80,17 @@ opd_status opd_judge_reference(opd_judge *judge)
     }
     judge->has_reference = !judge->is_declined;
     return OPD_OK;
+}
+
+opd_status opd_judge_reference(opd_judge *judge)
+{
+    opd_flushed flushed;
+    opd_status status = opd_flushed_begin(&flushed, judge);
+    if (status == OPD_OK) {
+        status = run_reference(judge, &flushed.call);
+    }
+    opd_flushed_end(&flushed);
+    return status;
 }
 
 /* --------------------------------------------------------------------------------------- born NaN and Inf */
@@ -199,7 +211,8 @@ static double naive_ratio(const opd_judge *judge)
 
 opd_status opd_judge_naive(opd_judge *judge)
 {
-    opd_status status = OPD_OK;
+    opd_flushed flushed;
+    opd_status status = opd_flushed_begin(&flushed, judge);
     for (int i = 0; i < judge->call->operand_count && status == OPD_OK; i++) {
         void *value = NULL;
         if (judge->outputs[i].value == NULL || judge->outputs[i].naive != NULL) {
@@ -209,9 +222,10 @@ opd_status opd_judge_naive(opd_judge *judge)
             opd_alloc_array(&value, (size_t)opd_tensor_count(&judge->call->operands[i].view), 2 * sizeof(long double));
         judge->outputs[i].naive = value;
         if (status == OPD_OK) {
-            status = opd_naive_run(judge->outputs[i].naive, judge->call, i);
+            status = opd_naive_run(judge->outputs[i].naive, &flushed.call, i);
         }
     }
+    opd_flushed_end(&flushed);
     if (status == OPD_OK) {
         judge->has_naive = true;
         judge->naive_ratio = naive_ratio(judge);

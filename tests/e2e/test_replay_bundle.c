@@ -277,6 +277,34 @@ static void mode_of_the_call_comes_before_that_of_the_process(void **state)
     end_scene(&made);
 }
 
+/* What DAZ makes of subnormal inputs is no fault, however large they are multiplied. */
+static void subnormal_inputs_are_zeros_under_daz(void **state)
+{
+    opd_replay_options options = handmade_options("netlib", NULL, OPD_GUARD_NONE);
+    opd_call call = handmade_call("ddot", "n=3");
+    opd_case item = handmade_case(&call, 11);
+    double results[2];
+    (void)state;
+    options.keep_outputs = true;
+    for (int i = 0; i < 3; i++) {
+        handmade_set(&item, "x", i, i == 0 ? 0.5 : 1e-310, 0);
+        handmade_set(&item, "y", i, i == 0 ? 1 : 1e308, 0);
+    }
+    for (int is_flushing = 0; is_flushing < 2; is_flushing++) {
+        item.call.mxcsr = is_flushing != 0 ? OPD_MXCSR_DEFAULT | OPD_MXCSR_DAZ : OPD_MXCSR_DEFAULT;
+        opd_replay_result result = handmade_replay(&item, NULL, &options);
+        results[is_flushing] = *(const double *)result.outputs[0].view.data;
+        assert_true(result.numbers.is_valid);
+        if (result.observed.outcome != OPD_OUTCOME_OK) {
+            fail_msg("%s", result.observed.reason);
+        }
+        opd_replay_result_done(&result);
+    }
+    assert_true(results[0] > 0.5 && results[1] == 0.5);
+    assert_true(*(const double *)opd_call_operand(&item.call, "x")->view.data == 0.5);
+    opd_case_done(&item);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +315,7 @@ int main(void)
         cmocka_unit_test(path_from_a_bundle_outside_the_system_is_not_loaded),
         cmocka_unit_test(flush_to_zero_of_the_record_is_restored),
         cmocka_unit_test(mode_of_the_call_comes_before_that_of_the_process),
+        cmocka_unit_test(subnormal_inputs_are_zeros_under_daz),
     };
     opd_call call = handmade_call("dscal", "n=1");
     opd_case item = handmade_case(&call, 1);

@@ -51,6 +51,20 @@ static void error_counts_in_gauges_after_half_an_ulp(void **state)
     assert_true(fabs(ratio_of(OPD_C128, 1, 1 + 10 * 0x1p-52, 1, 1, 1) - 9.5) < 1e-6);
 }
 
+/* Terms that are all zero are exact, but for what a flushing mode may or may not have flushed. */
+static void flushed_terms_may_be_off_by_a_subnormal(void **state)
+{
+    opd_operand operand = { .view = { .dtype = OPD_F64 } };
+    opd_component item = { .operand = &operand, .part = { 7e-310 }, .parts = 1 };
+    const long double want = 0;
+    (void)state;
+    assert_true(isinf(opd_component_ratio(&item, &want, 0, 0x1f80)));
+    assert_true(opd_component_ratio(&item, &want, 0, 0x9f80) == 0);
+    assert_true(opd_component_ratio(&item, &want, 0, 0x1fc0) == 0);
+    item.part[0] = 3e-308;
+    assert_true(isinf(opd_component_ratio(&item, &want, 0, 0x9fc0)));
+}
+
 static void classes_come_before_distances(void **state)
 {
     const double nan = (double)NAN;
@@ -82,6 +96,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ulp_agrees_with_nextafter),
         cmocka_unit_test(error_counts_in_gauges_after_half_an_ulp),
+        cmocka_unit_test(flushed_terms_may_be_off_by_a_subnormal),
         cmocka_unit_test(classes_come_before_distances),
         cmocka_unit_test(element_without_terms_must_be_exact),
     };
