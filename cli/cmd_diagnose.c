@@ -72,6 +72,20 @@ static void observe(finding *found, diagnose_options *o, const opd_bundle *bundl
     }
 }
 
+/* A result other than the recorded one, within the bound, is no failure but has a label all the same. */
+static void label(finding *found, const opd_call *call)
+{
+    bool is_other_bits =
+        found->failure.outcome == OPD_OUTCOME_OK && found->has_result && found->result.same == OPD_SAME_BOUND;
+    if (is_other_bits) {
+        found->failure.outcome = OPD_OUTCOME_MISMATCH;
+    }
+    opd_diagnose(&found->failure, call, found->has_result ? &found->result.observed : NULL);
+    if (is_other_bits) {
+        found->failure.outcome = OPD_OUTCOME_OK;
+    }
+}
+
 static int print_json(const finding *found, const opd_subject *subject, int exit_status)
 {
     json_t *document = json_object();
@@ -130,7 +144,7 @@ static int run(const opd_command *self, int argc, char **argv)
     if (!o.without_replay) {
         observe(&found, &o, bundle, &subject);
     }
-    opd_diagnose(&found.failure, &subject.call, found.has_result ? &found.result.observed : NULL);
+    label(&found, &subject.call);
     int exit_status = opd_failure_is_real(&found.failure) ? OPD_EXIT_FOUND : OPD_EXIT_OK;
     if (o.shared.is_json) {
         exit_status = print_json(&found, &subject, exit_status);

@@ -282,7 +282,7 @@ const opd_command opd_command_record = {
     .details =
         "OUT is a folder: PROGRAM-PID-N-TRIGGER.opsb for each failure and run-PID.opsb, the calls of the whole run. A path that\n"
         "ends in .opsb takes the one bundle wanted. Ends as the program ended; 125 when ops-debug itself fails, 126 and 127\n"
-        "when the program cannot be executed or found.",
+        "when the program cannot be executed or found. SIGUSR2 sent to it makes a bundle at once, the program goes on.",
     .examples = "  ops-debug record -o run/ -- /usr/bin/python3 program.py\n"
                 "  ops-debug record -o one.opsb --trigger exit --match '*gemm' -- ./solve input.dat\n"
                 "  ops-debug record -o run/ --capture full --budget 1G -- ./train\n",

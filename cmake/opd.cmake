@@ -1,7 +1,7 @@
 # Flags and dependencies that every folder shares, and the two functions that make a library or a program of ours.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-foreach(package libprotobuf-c libzstd libxxhash zlib libdw jansson smartcols libffi libunwind cmocka)
+foreach(package libprotobuf-c libzstd libxxhash zlib libdw jansson smartcols libffi cmocka)
   string(MAKE_C_IDENTIFIER ${package} id)
   pkg_check_modules(${id} REQUIRED IMPORTED_TARGET ${package})
 endforeach()

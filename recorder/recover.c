@@ -81,7 +81,9 @@ static bool writes_to(const opd_control *control, const char *out)
         return false;
     }
     const char *rest = control->out + length;
-    return *rest == '\0' || (*rest == '/' && strchr(rest + 1, '/') == NULL);
+    size_t left = strlen(rest);
+    bool is_bundle = left > strlen(OPD_SUFFIX) && strcmp(rest + left - strlen(OPD_SUFFIX), OPD_SUFFIX) == 0;
+    return left == 0 || (is_bundle && *rest == '/' && strchr(rest + 1, '/') == NULL);
 }
 
 typedef enum session_kind { SESSION_OTHER, SESSION_ORPHANED, SESSION_ATTENDED } session_kind;

@@ -72,7 +72,7 @@ typedef struct opd_record_options {
     uint32_t max_bundles;    /* failures written per process, default 16; the rest is counted */
     char *const *argv;       /* program and arguments, NULL-terminated */
     const opd_environment_info *environment; /* of this machine, for the bundles (opd_environment_read); NULL = left out */
-    const char *preload;     /* path of libopsdebug-preload.so; NULL = beside this program, then ../lib/opsdebug/ */
+    const char *preload;     /* path of opsdebug-preload.so; NULL = beside this program, then ../lib/opsdebug/ */
 } opd_record_options;
 #define OPD_RECORD_OPTIONS_INIT \
     { .capture = OPD_CAPTURE_INPUTS, .triggers = OPD_TRIGGER_NAN | OPD_TRIGGER_INF | OPD_TRIGGER_CRASH | OPD_TRIGGER_CONTRACT | OPD_TRIGGER_TIMEOUT | OPD_TRIGGER_API, \

@@ -27,6 +27,7 @@ def record(build, case, source, folder, environment):
     recorded = call([build / "ops-debug", "record", "-q", "-o", "run", *case["record"], "--", "./program"], folder, environment)
     assert recorded.returncode == plain.returncode == case["ends"], (recorded, plain)
     assert recorded.stdout == plain.stdout and recorded.stderr == plain.stderr, "the program's output has changed"
+    assert plain.stdout == case.get("says", plain.stdout), plain.stdout
     bundles = [b for b in sorted(glob.glob(f"{folder}/run/*.opsb")) if "/run/run-" not in b]
     assert len(bundles) == 1, bundles
     return bundles[0]
@@ -56,9 +57,16 @@ def check_replays(build, case, bundle, folder, environment):
             assert result["answer"] == step["answer"], f"{where}: {result['answer']}"
 
 
+def check_diagnoses(build, case, bundle, folder, environment):
+    for step in case.get("diagnose", []):
+        code, document, said = ask(build, folder, environment, "diagnose", bundle, *step["options"])
+        got = document["failure"].get("label", "")
+        assert (code, got) == (step["exit"], step["label"]), (step, code, document["failure"], said)
+
+
 def check_reduction(build, case, bundle, folder, environment):
     want = case["reduce"]
-    code, document, said = ask(build, folder, environment, "reduce", bundle, "-o", "min.opsb", "--emit-c", "min.c")
+    code, document, said = ask(build, folder, environment, "reduce", bundle, "-o", "min.opsb", "--emit-c", "min.c", *want.get("options", []))
     if "refused" in want:
         assert code == 1 and want["refused"] in said and not (folder / "min.opsb").exists(), (code, said)
         return
@@ -94,6 +102,7 @@ def main():
         bundle = record(build, case, data.with_suffix(".c"), folder, environment)
         check_recorded(build, case, bundle, folder, environment)
         check_replays(build, case, bundle, folder, environment)
+        check_diagnoses(build, case, bundle, folder, environment)
         check_reduction(build, case, bundle, folder, environment)
     return 0
 

@@ -45,6 +45,8 @@ def main():
     failed = 0
     for case in o.cases:
         case = case.resolve()
+        if not (case / "cmd").is_file():
+            parser.error(f"{case}: no case, it has no cmd")
         code, out, err = run(case, o.build.resolve(), source)
         if code == 77:
             print(f"skipped: {out}{err}")

@@ -264,6 +264,21 @@ static int endless(const char *argument)
     return 0;
 }
 
+/* 200 calls that take a while; says so in the middle. Its status is one that nobody else returns. */
+static int steps(const char *argument)
+{
+    struct timespec rest = { .tv_nsec = 5000000 };
+    for (int i = 0; i < 200; i++) {
+        multiply(1);
+        if (i == 100) {
+            FILE *flag = fopen(argument, "w");
+            fclose(flag);
+        }
+        nanosleep(&rest, NULL);
+    }
+    return 7;
+}
+
 static const struct {
     const char *name;
     int (*run)(const char *argument);
@@ -286,6 +301,7 @@ static const struct {
     { "by_handle", by_handle },
     { "overflow", overflow },
     { "endless", endless },
+    { "steps", steps },
 };
 
 int main(int count, char **arguments)
