@@ -271,6 +271,30 @@ static bool out_of_bounds(opd_failure *out, const evidence *facts)
                   facts->call->name, verb, seen->operand, seen->distance);
 }
 
+/* Upper estimate of a product of inputs summed over the reduction, as a power of ten against the type's range. */
+static bool may_overflow(const evidence *facts, double *estimate)
+{
+    int64_t terms = 1;
+    double product = 1;
+    const opd_call *call = facts->call;
+    double range = opd_dtype_real(call->dtype) == OPD_F32 ? (double)FLT_MAX : DBL_MAX;
+    if (call->op != NULL && call->op->reduction != NULL && opd_call_eval(&terms, call, call->op->reduction) != OPD_OK) {
+        terms = 1;
+    }
+    double sum = 0;
+    for (int i = 0; i < call->operand_count; i++) {
+        double size = largest(&facts->before[i]);
+        if (must_be_read(&call->operands[i]) && facts->has_health[i] && size > 0) {
+            bool is_output = (call->operands[i].role & OPD_ROLE_OUT) != 0;
+            product += is_output ? 0 : log10(size);
+            sum = fmax(sum, is_output ? log10(size) : 0);
+        }
+    }
+    product += log10(terms > 1 ? (double)terms : 1) - 1;
+    *estimate = fmax(product, sum);
+    return *estimate > log10(range) - 0.5;
+}
+
 static bool unread_operand(opd_failure *out, const evidence *facts)
 {
     bool is_inf = facts->outcome == OPD_OUTCOME_INF_BORN;
@@ -282,8 +306,9 @@ static bool unread_operand(opd_failure *out, const evidence *facts)
     if (!is_inf && unread == -1) {
         unread = only_operand_with(facts, false, true); /* 0 * Inf makes a NaN as well */
     }
-    if (read != -1 || unread == -1) {
-        return false;
+    double estimate = 0;
+    if (read != -1 || unread == -1 || may_overflow(facts, &estimate)) {
+        return false; /* an overflow of what is read explains it without the other operand */
     }
     if (unread == -2) {
         return decide(out, "unread-operand-read", 0.85,
@@ -360,30 +385,6 @@ static bool norm_of_negative_stride(opd_failure *out, const evidence *facts)
                   increment->i);
 }
 
-/* Upper estimate of a product of inputs summed over the reduction, as a power of ten against the type's range. */
-static bool may_overflow(const evidence *facts, double *estimate)
-{
-    int64_t terms = 1;
-    double product = 1;
-    const opd_call *call = facts->call;
-    double range = opd_dtype_real(call->dtype) == OPD_F32 ? (double)FLT_MAX : DBL_MAX;
-    if (call->op != NULL && call->op->reduction != NULL && opd_call_eval(&terms, call, call->op->reduction) != OPD_OK) {
-        terms = 1;
-    }
-    double sum = 0;
-    for (int i = 0; i < call->operand_count; i++) {
-        double size = largest(&facts->before[i]);
-        if (must_be_read(&call->operands[i]) && facts->has_health[i] && size > 0) {
-            bool is_output = (call->operands[i].role & OPD_ROLE_OUT) != 0;
-            product += is_output ? 0 : log10(size);
-            sum = fmax(sum, is_output ? log10(size) : 0);
-        }
-    }
-    product += log10(terms > 1 ? (double)terms : 1) - 1;
-    *estimate = fmax(product, sum);
-    return *estimate > log10(range) - 0.5;
-}
-
 static bool nan_made(opd_failure *out, const evidence *facts)
 {
     double estimate = 0;
@@ -394,10 +395,11 @@ static bool nan_made(opd_failure *out, const evidence *facts)
         return decide(out, "nan-made", 0.9, "the operands hold Inf and no NaN: Inf - Inf or 0 * Inf");
     }
     if (may_overflow(facts, &estimate)) {
+        bool is_all = only_operand_with(facts, false, false) == -1;
         return decide(out, "nan-made", 0.9,
-                      "all operands are finite, but products and sums reach about 1e%d, beyond the range of %s: an "
+                      "all operands%s are finite, but products and sums reach about 1e%d, beyond the range of %s: an "
                       "intermediate overflow, then Inf - Inf or 0 * Inf",
-                      (int)estimate, opd_dtype_name(facts->call->dtype));
+                      is_all ? "" : " that must be read", (int)estimate, opd_dtype_name(facts->call->dtype));
     }
     return decide(out, "nan-made", 0.6, "all operands are finite and no product can overflow, yet %s holds NaN",
                   out->operand[0] != '\0' ? out->operand : "the result");

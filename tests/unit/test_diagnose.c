@@ -84,6 +84,21 @@ static void a_nan_from_the_old_output_behind_beta_zero_names_it(void **state)
           "y, which must not be read (beta = 0)");
 }
 
+/* Memory that is used again holds an old NaN; huge products make one without reading it. */
+static void a_nan_behind_beta_zero_is_not_blamed_for_an_overflow(void **state)
+{
+    (void)state;
+    opd_call call;
+    make_call(&call, "zgemm");
+    assert_int_equal(opd_call_set(&call, "beta", 0), OPD_OK);
+    set_healths(&call, 1e200);
+    set_health(&call, "C", 1, 2, 0);
+    check(&call, failure_of(OPD_OUTCOME_NAN_BORN, "C"), NULL, "nan-made", "all operands that must be read are finite");
+    set_healths(&call, 1);
+    set_health(&call, "C", 1, 2, 0);
+    check(&call, failure_of(OPD_OUTCOME_NAN_BORN, "C"), NULL, "unread-operand-read", "C, which must not be read");
+}
+
 static void a_nan_that_also_stands_in_a_read_operand_is_no_unread_operand(void **state)
 {
     (void)state;
@@ -240,6 +255,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_nan_from_an_operand_behind_alpha_zero_names_it),
         cmocka_unit_test(a_nan_from_the_old_output_behind_beta_zero_names_it),
+        cmocka_unit_test(a_nan_behind_beta_zero_is_not_blamed_for_an_overflow),
         cmocka_unit_test(a_nan_that_also_stands_in_a_read_operand_is_no_unread_operand),
         cmocka_unit_test(a_nan_from_finite_data_says_how),
         cmocka_unit_test(unknown_statistics_decide_nothing),
