@@ -118,65 +118,6 @@ static opd_verdict fails_if(bool condition)
     return condition ? OPD_VERDICT_SAME : OPD_VERDICT_PASS;
 }
 
-/* --------------------------------------------------------------------------------------------------- scalars */
-
-static opd_verdict always(const opd_case *c, opd_failure *observed)
-{
-    (void)c;
-    (void)observed;
-    return OPD_VERDICT_SAME;
-}
-
-static double real_of(const opd_case *item, const char *name)
-{
-    opd_call copy = item->call;
-    return opd_call_value(&copy, name)->re;
-}
-
-static opd_verdict needs_beta(const opd_case *c, opd_failure *observed)
-{
-    (void)observed;
-    return fails_if(real_of(c, "beta") != 0);
-}
-
-static void reduce_scalars(opd_case *item, const char *routine, double alpha, double beta, world *w)
-{
-    const char *sizes[] = { "n", NULL };
-    const int64_t size[] = { 3 };
-    opd_reduce_report report;
-    make_case(item, routine, sizes, size);
-    opd_call_value(&item->call, "alpha")->re = alpha;
-    if (opd_call_value(&item->call, "beta") != NULL) {
-        opd_call_value(&item->call, "beta")->re = beta;
-    }
-    assert_int_equal(opd_call_bind(&item->call), OPD_OK);
-    assert_int_equal(reduce(&report, item, w, NULL), OPD_OK);
-}
-
-/* beta = 0 leaves the old output out of the call; alpha = 0 would leave out what the result is made of, or (scal) all there is. */
-static void scalars_end_at_the_simplest_value_that_fails(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *routine;
-        double alpha, beta;
-        opd_verdict (*verdict)(const opd_case *, opd_failure *);
-        double alpha_left, beta_left;
-    } rows[] = {
-        { "dgemm", 2.5, 1, always, 1, 0 },   { "zgemm", 1, 1, always, 1, 0 },     { "zgemm", 0, 0.5, always, 0, 0 },
-        { "dgemm", 1, 3, needs_beta, 1, 1 }, { "dgemm", 1, 1, needs_beta, 1, 1 }, { "dsymv", -1, 1, always, 1, 0 },
-        { "dscal", 1, 0, always, 1, 0 },     { "daxpy", 7, 0, always, 1, 0 },
-    };
-    for (size_t i = 0; i < OPD_COUNT(rows); i++) {
-        world w = { .verdict = rows[i].verdict };
-        opd_case item;
-        reduce_scalars(&item, rows[i].routine, rows[i].alpha, rows[i].beta, &w);
-        assert_true(real_of(&item, "alpha") == rows[i].alpha_left);
-        assert_true(opd_call_value(&item.call, "beta") == NULL || real_of(&item, "beta") == rows[i].beta_left);
-        opd_case_done(&item);
-    }
-}
-
 /* ----------------------------------------------------------------------------------------------------- sizes */
 
 static opd_verdict residue_two_of_four(const opd_case *c, opd_failure *observed)
@@ -614,7 +555,6 @@ static void a_flaky_failure_is_reduced_with_repeats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scalars_end_at_the_simplest_value_that_fails),
         cmocka_unit_test(residue_of_rows_is_found_and_explained),
         cmocka_unit_test(linked_sizes_shrink_together),
         cmocka_unit_test(a_nan_far_inside_is_kept_by_the_window),
