@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <opsdebug/random.h>
 #include <opsdebug/reduce.h>
 
 typedef bool fails_fn(const opd_case *candidate);
