@@ -263,6 +263,10 @@ static int run(const opd_command *self, int argc, char **argv)
     }
     if (status != OPD_OK) {
         opd_free(report);
+        if (status == OPD_E_NOMEM) { /* no room for two processes: the program goes first */
+            opd_trouble();
+            execvp(o.record.argv[0], o.record.argv);
+        }
         return failed_to_run(status);
     }
     if (o.shared.is_json) {

@@ -4,6 +4,7 @@
  * without error, or the exit status says so.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ static void print_help(FILE *to)
 int main(int argc, char **argv)
 {
     atexit(check_output);
+    opd_fail_without_signal(SIGXFSZ);
     if (argc < 2) {
         print_help(stderr);
         return OPD_EXIT_USAGE;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,6 +25,22 @@ static long write_countdown = -1;
 void opd_fail_write_after(long count)
 {
     __atomic_store_n(&write_countdown, count, __ATOMIC_RELAXED);
+}
+
+static void do_nothing(int number)
+{
+    (void)number;
+}
+
+/* A handler rather than SIG_IGN: exec gives handled signals their default back, ignored ones would stay ignored. */
+void opd_fail_without_signal(int number)
+{
+    struct sigaction old;
+    struct sigaction action = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
+    sigemptyset(&action.sa_mask);
+    if (sigaction(number, NULL, &old) == 0 && (old.sa_flags & SA_SIGINFO) == 0 && old.sa_handler == SIG_DFL) {
+        sigaction(number, &action, NULL);
+    }
 }
 
 typedef struct file_sink {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -97,11 +98,14 @@ static opd_control *map_control(const char *directory, bool is_new)
     }
     void *start = MAP_FAILED;
     struct stat status;
-    bool is_sized = !is_new || posix_fallocate(file, 0, sizeof(opd_control)) == 0;
-    if (is_sized && fstat(file, &status) == 0 && (size_t)status.st_size >= sizeof(opd_control)) {
+    int error = is_new ? posix_fallocate(file, 0, sizeof(opd_control)) : 0;
+    errno = error;
+    if (error == 0 && fstat(file, &status) == 0 && (size_t)status.st_size >= sizeof(opd_control)) {
         start = mmap(NULL, sizeof(opd_control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        error = start == MAP_FAILED ? errno : 0;
     }
     close(file);
+    errno = error;
     return start != MAP_FAILED ? start : NULL;
 }
 
@@ -138,10 +142,25 @@ static void make_spares(const opd_collector *collector)
     }
 }
 
+/* Under a file size limit neither we nor the program can have a process file; sparse ones count in full. */
+static opd_status check_file_limit(const opd_record_options *options)
+{
+    struct rlimit limit;
+    uint64_t wanted = opd_session_file_bytes(options->budget);
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted) {
+        return OPD_OK;
+    }
+    return opd_fail(OPD_E_LIMIT, "the file size limit is %llu bytes (ulimit -f), a recording needs %llu",
+                    (unsigned long long)limit.rlim_cur, (unsigned long long)wanted);
+}
+
 opd_status opd_collector_open(opd_collector *collector, const opd_record_options *options, opd_record_report *report)
 {
     const char *out = collector->out;
     *collector = (opd_collector){ .report = report, .out = out };
+    if (check_file_limit(options) != OPD_OK) {
+        return OPD_E_LIMIT;
+    }
     size_t length = strlen(out);
     collector->is_single = length > strlen(OPD_SUFFIX) && strcmp(out + length - strlen(OPD_SUFFIX), OPD_SUFFIX) == 0;
     snprintf(collector->directory, sizeof(collector->directory), "%s%u-XXXXXX", OPD_SESSION_PREFIX,
@@ -261,38 +280,41 @@ static bool settle_process(opd_process *process, uint64_t bytes)
            opd_session_arena_offset(process->thread_limit) <= bytes;
 }
 
-static void adopt_process(opd_collector *collector, const char *name, int pid, unsigned image)
+/*
+ * Maps what the process has mapped of its file: under a limited address space that is less than the file. Its size is
+ * read, not mapped, and so is the magic number: a page that is not there yet must not be touched. NULL: not attached
+ * yet, or errno says why it cannot be.
+ */
+static opd_process *map_process(uint64_t *bytes, const char *path)
 {
-    void *block = NULL;
-    if (opd_alloc(&block, sizeof(opd_watched)) != OPD_OK) {
-        opd_collector_trouble(collector, "process %d is not recorded: %s", pid, opd_error_text());
-        return;
-    }
-    opd_watched *watched = block;
     struct stat status;
-    snprintf(watched->path, sizeof(watched->path), "%s/%.64s", collector->directory, name);
-    int file = open(watched->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    opd_arena arena;
+    uint64_t magic = 0;
     void *start = MAP_FAILED;
-    uint64_t magic = 0; /* read, not mapped: a page that is not there yet must not be touched */
-    if (file >= 0 && fstat(file, &status) == 0 && (size_t)status.st_size >= sizeof(opd_process) &&
+    int file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (file < 0) {
+        return NULL;
+    }
+    errno = 0;
+    if (fstat(file, &status) == 0 && (size_t)status.st_size >= sizeof(opd_process) &&
         pread(file, &magic, sizeof(magic), offsetof(opd_process, magic)) == (ssize_t)sizeof(magic) &&
-        magic == OPD_SESSION_MAGIC) {
-        watched->bytes = (uint64_t)status.st_size;
-        start = mmap(NULL, watched->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
-    }
-    if (file >= 0) {
-        close(file);
-    }
-    if (start == MAP_FAILED || !settle_process(start, watched->bytes)) {
-        if (start != MAP_FAILED) {
-            munmap(start, watched->bytes);
+        magic == OPD_SESSION_MAGIC &&
+        pread(file, &arena, sizeof(arena), offsetof(opd_process, arena)) == (ssize_t)sizeof(arena)) {
+        *bytes = (uint64_t)status.st_size;
+        if (arena.chunk_bytes <= *bytes / OPD_ARENA_CHUNKS && arena.offset >= sizeof(opd_process) &&
+            arena.offset <= *bytes - OPD_ARENA_CHUNKS * arena.chunk_bytes) {
+            *bytes = arena.offset + OPD_ARENA_CHUNKS * arena.chunk_bytes;
         }
-        opd_free(watched);
-        return; /* not attached yet: seen again in the next round */
+        start = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
     }
-    watched->process = start;
-    watched->pid = pid;
-    watched->image = image;
+    int error = errno;
+    close(file);
+    errno = error;
+    return start != MAP_FAILED ? start : NULL;
+}
+
+static void watch(opd_collector *collector, opd_watched *watched)
+{
     for (uint32_t i = 0; i < OPD_PROCESS_THREADS; i++) {
         opd_slot *slot = opd_session_slot(watched->process, i);
         watched->slots[i].position = slot != NULL ? atomic_load(&slot->tail) : 0;
@@ -303,6 +325,32 @@ static void adopt_process(opd_collector *collector, const char *name, int pid, u
     }
     *at = watched;
     collector->report->processes++;
+}
+
+/* A process that cannot be mapped yet is tried again in the next round. */
+static void adopt_process(opd_collector *collector, int pid, unsigned image)
+{
+    void *block = NULL;
+    if (opd_alloc(&block, sizeof(opd_watched)) != OPD_OK) {
+        opd_collector_trouble(collector, "process %d is not recorded: %s", pid, opd_error_text());
+        return;
+    }
+    opd_watched *watched = block;
+    watched->pid = pid;
+    watched->image = image;
+    snprintf(watched->path, sizeof(watched->path), "%s/%d.%u.opd", collector->directory, pid, image);
+    watched->process = map_process(&watched->bytes, watched->path);
+    if (watched->process == NULL && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+        opd_collector_trouble(collector, "process %d is not recorded: %s", pid, strerror(errno));
+    }
+    if (watched->process == NULL || !settle_process(watched->process, watched->bytes)) {
+        if (watched->process != NULL) {
+            munmap(watched->process, watched->bytes);
+        }
+        opd_free(watched);
+        return;
+    }
+    watch(collector, watched);
 }
 
 /* PID.K.opd */
@@ -318,28 +366,44 @@ static bool is_process_file(const char *name, int *pid, unsigned *image)
     return end != number && strcmp(end, ".opd") == 0;
 }
 
+/* The listing is closed before files are opened: descriptors may be few. What is beyond the batch comes next time. */
 void opd_collector_scan(opd_collector *collector)
 {
-    DIR *listing = opendir(collector->directory);
-    const struct dirent *entry;
-    while (listing != NULL && (entry = readdir(listing)) != NULL) {
+    struct {
         int pid;
         unsigned image;
-        if (is_process_file(entry->d_name, &pid, &image) && !is_known(collector, pid, image)) {
-            adopt_process(collector, entry->d_name, pid, image);
+    } found[64];
+    size_t count;
+    do {
+        DIR *listing = opendir(collector->directory);
+        const struct dirent *entry;
+        count = 0;
+        while (listing != NULL && count < OPD_COUNT(found) && (entry = readdir(listing)) != NULL) {
+            if (is_process_file(entry->d_name, &found[count].pid, &found[count].image) &&
+                !is_known(collector, found[count].pid, found[count].image)) {
+                count++;
+            }
         }
-    }
-    if (listing != NULL) {
-        closedir(listing);
-    }
+        if (listing != NULL) {
+            closedir(listing);
+        }
+        for (size_t i = 0; i < count; i++) {
+            adopt_process(collector, found[i].pid, found[i].image);
+        }
+    } while (count == OPD_COUNT(found) && is_known(collector, found[count - 1].pid, found[count - 1].image));
 }
 
+/* A process that cannot be looked at for want of descriptors lives on. */
 static bool is_alive(const opd_watched *watched)
 {
     if (kill(watched->pid, 0) != 0 && errno == ESRCH) {
         return false;
     }
+    errno = 0;
     uint64_t started = opd_session_start_time(watched->pid);
+    if (started == 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) {
+        return true;
+    }
     return started != 0 && (watched->process->start_time == 0 || started == watched->process->start_time);
 }
 

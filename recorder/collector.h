@@ -145,7 +145,10 @@ void opd_object_examine(opd_object_facts *out, const char *path, bool with_names
 
 /* --- starting the program */
 
-/* Starts argv under the session. errors: E_NOTFOUND, E_UNSUPPORTED (cannot be executed), E_IO. */
+/*
+ * Starts argv under the session; collector NULL: without one. errors: E_NOTFOUND, E_UNSUPPORTED (cannot be executed),
+ * E_NOMEM no process or memory to be had, E_LIMIT no room in shared memory, E_IO there is no recorder to preload.
+ */
 opd_status opd_launch(int *pid, opd_collector *collector, const opd_record_options *options);
 /* Full path of a program as execvp would find it; false when there is none. */
 bool opd_launch_find(char *path, size_t size, const char *name);

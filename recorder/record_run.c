@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <opsdebug/memory.h>
+
 #include "collector.h"
 
 /* ------------------------------------------------------------------------------------------ signals from outside */
@@ -103,7 +105,8 @@ opd_status opd_collector_make_out(char *absolute, size_t size, const char *out)
 static opd_status run_unrecorded(opd_record_report *report, const opd_record_options *options)
 {
     int pid;
-    snprintf(report->trouble, sizeof(report->trouble), "not recorded: %s", opd_error_text());
+    snprintf(report->why_nothing, sizeof(report->why_nothing), "%s; the program ran without the recorder",
+             opd_error_text());
     opd_status status = opd_launch(&pid, NULL, options);
     if (status != OPD_OK) {
         return status;
@@ -126,6 +129,8 @@ opd_status opd_record_run(opd_record_report *report, const opd_record_options *o
     if (status != OPD_OK) {
         return status;
     }
+    opd_fail_without_signal(SIGXFSZ);
+    opd_fail_without_signal(SIGPIPE);
     if (opd_collector_open(&collector, options, report) != OPD_OK) {
         return run_unrecorded(report, options);
     }
@@ -133,7 +138,7 @@ opd_status opd_record_run(opd_record_report *report, const opd_record_options *o
     status = opd_launch(&pid, &collector, options);
     if (status != OPD_OK) {
         opd_collector_close(&collector);
-        return status;
+        return status == OPD_E_LIMIT ? run_unrecorded(report, options) : status;
     }
     struct sigaction old[PASSED_COUNT + 1];
     collector.main_pid = pid;

@@ -75,6 +75,12 @@ void opd_mapping_close(opd_mapping *mapping);
 /* Writes a small file as a whole: temporary beside it, synced, renamed. */
 opd_status opd_write_file(const char *path, const void *bytes, size_t size);
 
+/*
+ * From now on a write that would raise this signal (SIGXFSZ: the file size limit; SIGPIPE) only fails. A signal that is
+ * ignored or handled already stays so, and programs started later find what this one was started with.
+ */
+void opd_fail_without_signal(int number);
+
 /* Test hook: fails the n-th next allocation or sink write (0 = the next one; negative = never). */
 void opd_fail_allocation_after(long count);
 void opd_fail_write_after(long count);

@@ -77,6 +77,62 @@ def limits_of_the_program_are_not_hit():
         assert int(run.report["calls"]) > 0 or limit == "as", (limit, run.report)
 
 
+def under(limit, command):
+    return ["bash", "-c", f'ulimit {limit} && exec "$@"', "bash", *command]
+
+
+def limits_around_the_recorder_reach_the_program_only():
+    """The program runs as alone under each limit; it is recorded where the limit leaves room, else one line says why not."""
+    ops_debug = os.path.join(BUILD, "ops-debug")
+    if not os.path.exists(ops_debug):
+        raise Skip("ops-debug is not built")
+    victim = [os.path.join(TESTS, "ilp64_victim"), "names"]
+    cases = [("-f 4000", "file size limit"), ("-f 1", "file size limit"), ("-n 16", None), ("-n 4", None), ("-l 0", None)]
+    if not SANITIZED:
+        cases += [("-v 300000", None), ("-v 60000", None)]
+    for limit, why in cases:
+        out = tempfile.mkdtemp(prefix="record-")
+        plain = subprocess.run(under(limit, victim), capture_output=True, text=True, timeout=60)
+        done = subprocess.run(under(limit, [ops_debug, "record", "-o", out, "--", *victim]), capture_output=True, text=True,
+                              timeout=60)
+        assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout) and plain.returncode == 0, (limit, done)
+        lines = done.stderr.splitlines()
+        assert len(lines) == 1 and (why or "3 calls in 1 threads") in lines[0], (limit, lines)
+        inside = subprocess.run(under(limit, [ops_debug, "record", "-o", out, "--", "bash", "-c", f"ulimit {limit[:2]}; kill -XFSZ $$"]),
+                                capture_output=True, text=True, timeout=60)
+        assert inside.returncode == -signal.SIGXFSZ or inside.returncode == 128 + signal.SIGXFSZ, inside
+        assert inside.stdout.strip() == limit.split()[1], (limit, inside)
+
+
+def no_room_for_two_processes_leaves_the_program():
+    ops_debug = os.path.join(BUILD, "ops-debug")
+    if not os.path.exists(ops_debug) or os.geteuid() != 0:
+        raise Skip("a process limit binds other users than root only; it needs root and ops-debug")
+    out = tempfile.mkdtemp(prefix="record-")
+    os.chmod(out, 0o777)
+    victim = [os.path.join(TESTS, "ilp64_victim"), "names"]
+    user = ["setpriv", "--reuid", "65533", "--clear-groups"]
+    if subprocess.run([*user, *victim], capture_output=True).returncode != 0:
+        raise Skip("the build is not readable for another user")
+    done = subprocess.run([*user, *under("-u 1", [ops_debug, "record", "-o", out, "--", *victim])], capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout == alone(victim)[1], done
+    assert done.stderr.count("\n") == 1 and "no process can be started" in done.stderr, done
+
+
+def file_limit_is_an_error_of_each_command():
+    ops_debug = os.path.join(BUILD, "ops-debug")
+    if not os.path.exists(ops_debug):
+        raise Skip("ops-debug is not built")
+    run = Run([VICTIM, "overflow", "1"])
+    bundle = run.failures[0].path
+    target = os.path.join(run.out, "made")
+    for command in (["replay", bundle], ["reduce", bundle, "-o", target + ".opsb"], ["export", bundle, "-o", target + ".pftrace"]):
+        done = subprocess.run(under("-f 1", [ops_debug, *command]), capture_output=True, text=True, timeout=60)
+        assert done.returncode == 3 and done.stderr.count("\n") == 1, (command, done)
+        assert "File too large" in done.stderr, (command, done)
+
+
 def closed_descriptors_change_nothing():
     run = same_as_alone([VICTIM, "closes_all"])
     assert run.status == 4 and len(run.runs[0].calls) == 3
