@@ -135,6 +135,11 @@ static void compare_calls(differences *found, const opd_call *a, const opd_call 
     opd_call_describe(left, sizeof left, a);
     opd_call_describe(right, sizeof right, b);
     compare_text(found, what, left, right);
+    if (a->mxcsr != 0 && b->mxcsr != 0) { /* both are known */
+        snprintf(left, sizeof left, "mxcsr 0x%04x", a->mxcsr);
+        snprintf(right, sizeof right, "mxcsr 0x%04x", b->mxcsr);
+        compare_text(found, what, left, right);
+    }
     for (int i = 0; i < a->operand_count && i < b->operand_count; i++) {
         const opd_operand *x = &a->operands[i];
         const opd_operand *y = &b->operands[i];

@@ -55,6 +55,14 @@ def check_call(bundle, call):
     assert ("floating-point mode" in shown) == (words is not None) and (words or "") in shown, shown
 
 
+def check_difference(bundle, folder):
+    """Two programs that differ in nothing but the mode of their calls."""
+    other = os.path.join(folder, "other")
+    run(OPS, "record", "-q", "-o", other, "--capture", "full", "--trigger", "exit", "--", VICTIM, "default")
+    others = [b for b in glob.glob(f"{other}/*.opsb") if not os.path.basename(b).startswith("run-")]
+    assert "mxcsr 0x9fc0 | mxcsr 0x1f80" in run(OPS, "diff", bundle, others[0], status=1)
+
+
 def main():
     if platform.machine() != "x86_64":
         print("skipped: no MXCSR on this machine")
@@ -68,6 +76,7 @@ def main():
         check_modes(ask("show", run_bundle)["calls"])
         for call in calls:
             check_call(bundle, call)
+        check_difference(bundle, folder)
     return 0
 
 
