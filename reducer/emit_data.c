@@ -30,17 +30,15 @@ void opd_emit_number(char *text, size_t size, opd_dtype dtype, double value)
         snprintf(text, size, "-0.0");
         return;
     }
+    char number[40]; /* room for 17 digits, sign, point and exponent */
     for (int digits = 1; digits <= DBL_DECIMAL_DIG; digits++) {
-        snprintf(text, size, "%.*g", digits, value);
-        bool is_back = is_single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
+        snprintf(number, sizeof(number), "%.*g", digits, value);
+        bool is_back = is_single ? strtof(number, NULL) == (float)value : strtod(number, NULL) == value;
         if (is_back) {
             break;
         }
     }
-    size_t length = strlen(text);
-    if (is_single && strpbrk(text, ".e") != NULL && length + 1 < size) {
-        memcpy(text + length, "f", 2);
-    }
+    snprintf(text, size, "%s%s", number, is_single && strpbrk(number, ".e") != NULL ? "f" : "");
 }
 
 /* Comma-separated items, wrapped. */
