@@ -39,11 +39,11 @@ function(opd_add_program name)
   target_link_libraries(${name} PRIVATE opd_flags opd_warnings ${arg_LINK})
 endfunction()
 
-# opd_add_test(NAME sources... LABEL folder LINK libraries...): a cmocka program run by ctest; the name is unique in the tree.
+# opd_add_test(NAME sources... LABEL labels LINK libraries...): a cmocka program run by ctest; the name is unique in the tree.
 function(opd_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "LINK")
   opd_add_program(${name} ${arg_UNPARSED_ARGUMENTS} LINK ${arg_LINK} PkgConfig::cmocka)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} SKIP_RETURN_CODE 77 TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" SKIP_RETURN_CODE 77 TIMEOUT 300)
 endfunction()

@@ -94,7 +94,8 @@ static opd_status file_close(opd_sink *sink)
     return status;
 }
 
-static opd_status open_sink(opd_sink **out, const char *path, int flags)
+/* Texts name `shown`: what was asked for, where path is a file beside it. */
+static opd_status open_sink(opd_sink **out, const char *path, const char *shown, int flags)
 {
     file_sink *file = NULL;
     char *copy = NULL;
@@ -104,13 +105,13 @@ static opd_status open_sink(opd_sink **out, const char *path, int flags)
         goto out;
     }
     file = block;
-    status = opd_strdup(&copy, path);
+    status = opd_strdup(&copy, shown);
     if (status != OPD_OK) {
         goto out;
     }
     int fd = open(path, flags, 0666);
     if (fd < 0) {
-        status = opd_fail(OPD_E_IO, "cannot create %s: %s", path, strerror(errno));
+        status = opd_fail(OPD_E_IO, "cannot create %s: %s", shown, strerror(errno));
         goto out;
     }
     *file = (file_sink){ .base = { .write = file_write, .flush = file_flush, .close = file_close },
@@ -126,7 +127,7 @@ out:
 
 opd_status opd_sink_open_file(opd_sink **out, const char *path)
 {
-    return open_sink(out, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
+    return open_sink(out, path, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
 }
 
 static opd_status read_whole(opd_mapping *out, int fd, size_t size, const char *path)
@@ -216,7 +217,7 @@ static opd_status open_temporary(opd_sink **out, char *name, size_t size, const 
     for (int i = 0; i < TEMPORARY_TRIES; i++) {
         unsigned number = __atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED);
         (void)snprintf(name, size, "%s.tmp-%ld-%u", path, (long)getpid(), number);
-        status = open_sink(out, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC);
+        status = open_sink(out, name, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC);
         if (status != OPD_E_IO || errno != EEXIST) {
             break;
         }
@@ -264,7 +265,7 @@ opd_status opd_write_file(const char *path, const void *bytes, size_t size)
         status = closed;
     }
     if (status == OPD_OK && rename(name, path) != 0) {
-        status = opd_fail(OPD_E_IO, "cannot rename %s to %s: %s", name, path, strerror(errno));
+        status = opd_fail(OPD_E_IO, "cannot replace %s: %s", path, strerror(errno));
     }
     if (status == OPD_OK) {
         sync_directory_of(name);

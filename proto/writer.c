@@ -88,6 +88,9 @@ opd_status writer_create(opd_writer **out, const char *path, const char *tempora
     }
     if (status == OPD_OK) {
         status = opd_sink_open_file(&writer->sink, writer->temporary);
+        if (status == OPD_E_IO) {
+            status = opd_fail(OPD_E_IO, "cannot create %s: %s", path, strerror(errno)); /* as the user named it */
+        }
     }
     if (status != OPD_OK) {
         writer_free(writer);

@@ -1,5 +1,6 @@
 foreach(name test_status test_memory test_buffer test_file test_philox test_dtype test_element test_digest test_tensor test_scan test_fill)
-  opd_add_test(${name} ${CMAKE_CURRENT_LIST_DIR}/${name}.c LABEL unit LINK opd_core m)
+  opd_add_test(${name} ${CMAKE_CURRENT_LIST_DIR}/${name}.c LABEL "unit;threads" LINK opd_core m)
+  add_dependencies(thread_tests ${name})
 endforeach()
 
 # Against numpy, run as a process of its own.
