@@ -131,6 +131,16 @@ def operators_and_selectors(check):
     check.run(["reduce", "nan.opsb", "-o", "no/such/folder/out.opsb"], 3, ["no/such/folder"])
     check.run(["reduce", "nan.opsb", "-o", "nan.opsb"], 3, ["nan.opsb"])
     check.run(["export", "nan.opsb", "-o", "no/such/folder/out.csv"], 3, ["no/such/folder"])
+    # What the user typed is named, not the file that is written beside it first.
+    for arguments in (["replay", "nan.opsb", "-q", "--junit", "no/x"], ["pack", "nan.opsb", "-o", "no/x"],
+                      ["salvage", "nan.opsb", "-o", "no/x"], ["reduce", "nan.opsb", "-o", "no/x"]):
+        check.run(arguments, 3, [": cannot create no/x: "])
+    # Nothing that cannot be done is offered as the next step.
+    for command in (["show", "unknown-operator.opsb"], ["group", "unknown-operator.opsb"], ["diagnose", "unknown-operator.opsb"]):
+        done = subprocess.run([check.build / "ops-debug", *command], cwd=check.folder, capture_output=True, text=True, timeout=60)
+        if "next:" in done.stdout:
+            check.failed += 1
+            print(f"{command}: offers {done.stdout}")
     (check.folder / "run").mkdir()
     check.run(["record", "-o", "run", "--", "./no-such-program"], 127, ["no-such-program"])
     (check.folder / "data").write_text("no program")
