@@ -42,7 +42,7 @@ def records_and_replays(folder, environment):
     plain = run(["/usr/bin/python3", str(ROOT / "examples/numpy_nan.py")], folder, environment)
     recorded = run(["ops-debug", "record", "-q", "-o", "run", "--", "/usr/bin/python3", str(ROOT / "examples/numpy_nan.py")], folder, environment)
     assert recorded == plain, "the program's output has changed"
-    bundle = find(folder, "run/*-nan.opsb")
+    bundle = sorted(folder.glob("run/*-nan.opsb"))[0]
     said = run(["ops-debug", "replay", str(bundle)], folder, environment, 1)
     assert "failure reproduced, bitwise" in said, said
 
