@@ -4,10 +4,13 @@
 
 #include <opsdebug/record.h>
 
+#include "api.h"
 #include "attach.h"
 #include "calls.h"
 #include "capture.h"
 #include "load.h"
+
+const opd_record_api *opd_api_other;
 
 #define NAME_WORDS 12u /* bytes of an event's name, in words */
 
@@ -84,6 +87,9 @@ static void leave(opd_slot *slot)
 
 uint64_t opd_record_begin(const opd_call *call)
 {
+    if (opd_api_other != NULL) {
+        return opd_api_other->begin(call);
+    }
     opd_slot *slot = is_plausible(call) ? enter() : NULL;
     if (slot == NULL) {
         return 0;
@@ -128,6 +134,10 @@ uint64_t opd_record_begin(const opd_call *call)
 
 void opd_record_end(uint64_t token, const opd_call *call, int status)
 {
+    if (opd_api_other != NULL) {
+        opd_api_other->end(token, call, status);
+        return;
+    }
     uint64_t now = token != 0 ? opd_here_ticks() : 0;
     opd_slot *slot = token != 0 && opd_here_is_same() ? enter() : NULL;
     if (slot == NULL) {
@@ -182,21 +192,37 @@ static void put_event(const char *kind, const char *name, int64_t value)
 
 void opd_record_range_push(const char *name)
 {
+    if (opd_api_other != NULL) {
+        opd_api_other->range_push(name);
+        return;
+    }
     put_event("range-push", name, 0);
 }
 
 void opd_record_range_pop(void)
 {
+    if (opd_api_other != NULL) {
+        opd_api_other->range_pop();
+        return;
+    }
     put_event("range-pop", "", 0);
 }
 
 void opd_record_mark(const char *name, int64_t value)
 {
+    if (opd_api_other != NULL) {
+        opd_api_other->mark(name, value);
+        return;
+    }
     put_event("mark", name, value);
 }
 
 void opd_record_seed(uint64_t seed)
 {
+    if (opd_api_other != NULL) {
+        opd_api_other->seed(seed);
+        return;
+    }
     opd_slot *slot = enter();
     if (slot != NULL) {
         slot->seed = seed;
@@ -206,6 +232,10 @@ void opd_record_seed(uint64_t seed)
 
 void opd_record_trigger(const char *reason)
 {
+    if (opd_api_other != NULL) {
+        opd_api_other->trigger(reason);
+        return;
+    }
     opd_slot *slot = enter();
     if (slot == NULL) {
         return;
@@ -223,12 +253,15 @@ void opd_record_trigger(const char *reason)
 
 opd_status opd_record_start(const char *out)
 {
+    if (opd_api_other != NULL) {
+        return opd_api_other->start(out);
+    }
     char session[OPD_SESSION_PATH];
     if (opd_record_enabled) {
         return OPD_OK;
     }
     opd_status status = opd_attach_collector(session, out != NULL ? out : "ops-debug-out");
-    if (status == OPD_OK && !opd_load(session)) {
+    if (status == OPD_OK && !(opd_load(session) && opd_here_attach() && opd_recorder.process != NULL)) {
         status = opd_fail(OPD_E_NOTFOUND, "%s: the session cannot be joined", session);
     }
     return status;
@@ -236,5 +269,9 @@ opd_status opd_record_start(const char *out)
 
 void opd_record_stop(void)
 {
+    if (opd_api_other != NULL) {
+        opd_api_other->stop();
+        return;
+    }
     opd_record_enabled = false;
 }

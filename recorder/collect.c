@@ -320,11 +320,13 @@ static void watch(opd_collector *collector, opd_watched *watched)
         watched->slots[i].position = slot != NULL ? atomic_load(&slot->tail) : 0;
     }
     opd_watched **at = &collector->first;
+    bool is_new = true;
     while (*at != NULL) {
+        is_new = is_new && (*at)->pid != watched->pid;
         at = &(*at)->next;
     }
     *at = watched;
-    collector->report->processes++;
+    collector->report->processes += is_new;
 }
 
 /* A process that cannot be mapped yet is tried again in the next round. */

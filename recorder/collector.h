@@ -59,7 +59,8 @@ typedef struct opd_collector {
     bool has_calls;
     int suspects[64]; /* processes seen once without a recorder */
     uint32_t suspect_count;
-    char seen[2048]; /* processes seen without a recorder, and such, for why_nothing */
+    uint64_t next_look_ns; /* when the machine's processes are looked at again */
+    char seen[2048];       /* processes seen without a recorder, and such, for why_nothing */
 } opd_collector;
 
 /* --- session */

@@ -34,8 +34,11 @@ static uint64_t pc_of(const void *context)
 static void note_crash(int signal, const siginfo_t *info, const void *context)
 {
     opd_here *here = &opd_recorder;
+    if (here->pid == getpid()) {
+        opd_here_attach(); /* of a forked child that made no call nothing is noted */
+    }
     if (atomic_load(&here->guard->epoch) <= 1 || here->process == NULL) {
-        return; /* a forked child that made no call */
+        return;
     }
     opd_shared_crash *crash = &here->process->crash;
     uint32_t unset = 0;

@@ -225,9 +225,20 @@ void opd_drain(opd_collector *collector, opd_watched *watched, bool is_last)
     }
 }
 
+/* Is it the program itself, without calls and with nothing to come, or come before, under the same pid? */
+static bool is_only_image(const opd_collector *collector, const opd_watched *watched)
+{
+    bool is_only = watched->pid == collector->main_pid && watched->calls == 0;
+    for (const opd_watched *at = collector->first; at != NULL; at = at->next) {
+        is_only =
+            is_only && (at == watched || at->pid != watched->pid || (at->calls == 0 && at->image < watched->image));
+    }
+    return is_only;
+}
+
 void opd_drain_close(opd_collector *collector, opd_watched *watched)
 {
-    if (watched->run == NULL && watched->pid == collector->main_pid && watched->calls == 0) {
+    if (watched->run == NULL && is_only_image(collector, watched)) {
         run_writer(collector, watched); /* the run of the program itself is always there */
     }
     if (watched->run == NULL) {

@@ -188,16 +188,30 @@ static opd_process *map_process(void)
     return start;
 }
 
+/* The numbers of modules in answers given before a fork stay good in the child. */
+static void copy_modules(opd_process *to, opd_process *from)
+{
+    uint32_t count = atomic_load(&from->module_count);
+    count = count < OPD_PROCESS_MODULES ? count : OPD_PROCESS_MODULES;
+    memcpy(to->modules, from->modules, count * sizeof(to->modules[0]));
+    atomic_store(&to->module_count, count);
+}
+
 /* Attaches this process; the parent's mapping is given back after a fork. One thread gets here, the others pass by. */
 static void attach_process(void)
 {
     opd_here *here = &opd_recorder;
-    if (here->process != NULL) {
-        munmap(here->process, here->file_bytes);
-        here->process = NULL;
-    }
-    if (atomic_load(&here->control->state) == OPD_SESSION_OPEN) {
+    opd_process *before = here->process;
+    uint64_t before_bytes = here->file_bytes;
+    here->process = NULL;
+    if (opd_ops_compile() == OPD_OK && atomic_load(&here->control->state) == OPD_SESSION_OPEN) {
         here->process = map_process();
+    }
+    if (before != NULL) {
+        if (here->process != NULL) {
+            copy_modules(here->process, before);
+        }
+        munmap(before, before_bytes);
     }
     if (here->process != NULL) {
         opd_here_wake();
@@ -256,11 +270,11 @@ static opd_slot *claim_slot(opd_process *process)
     return opd_here_populate(&process->slots[index], sizeof(opd_slot)) ? &process->slots[index] : NULL;
 }
 
-opd_slot *opd_here_attach_thread(void)
+bool opd_here_attach(void)
 {
     opd_here *here = &opd_recorder;
     if (here->guard == NULL || here->control == NULL) {
-        return NULL;
+        return false;
     }
     int saved = errno;
     uint64_t epoch = 0;
@@ -268,6 +282,19 @@ opd_slot *opd_here_attach_thread(void)
         attach_process();
         epoch = atomic_load(&here->guard->epoch);
     }
+    errno = saved;
+    return epoch != EPOCH_ATTACHING;
+}
+
+opd_slot *opd_here_attach_thread(void)
+{
+    opd_here *here = &opd_recorder;
+    if (here->guard == NULL || here->control == NULL) {
+        return NULL;
+    }
+    int saved = errno;
+    opd_here_attach();
+    uint64_t epoch = atomic_load(&here->guard->epoch);
     if (epoch == EPOCH_ATTACHING || opd_thread.epoch == epoch || here->process == NULL) {
         errno = saved;
         return NULL; /* being attached by another thread, or refused before */
@@ -334,12 +361,7 @@ bool opd_here_connect(const char *session)
             has_thread_key = pthread_key_create(&thread_key, leave_thread) == 0;
         }
     }
-    if (here->guard != NULL && here->control != NULL) {
-        uint64_t epoch = 0;
-        if (atomic_compare_exchange_strong(&here->guard->epoch, &epoch, EPOCH_ATTACHING)) {
-            attach_process();
-        }
-    }
+    here->pid = getpid();
     errno = saved;
-    return here->guard != NULL && here->process != NULL;
+    return here->guard != NULL && here->control != NULL;
 }

@@ -37,8 +37,14 @@ typedef struct opd_thread_words {
 } opd_thread_words;
 extern __thread opd_thread_words opd_thread;
 
-/* Maps the session named in the environment or given; false: recording stays off. */
+/* Maps the session's control page, no more; false: recording stays off. */
 bool opd_here_connect(const char *session);
+
+/*
+ * Attaches the process if it is not: takes a process file and maps it. A process that never gets here costs the session
+ * nothing. false: not connected, or another thread is at it. opd_recorder.process tells whether it is recorded.
+ */
+bool opd_here_attach(void);
 
 /* The slow half of opd_here_slot: attaches the process (after fork) and the thread. NULL = not recorded. */
 opd_slot *opd_here_attach_thread(void);

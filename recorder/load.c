@@ -4,7 +4,9 @@
  * that needs no call to be known is prepared here, before the program's own code runs.
  */
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "api.h"
 #include "crash.h"
 #include "here.h"
 #include "interpose.h"
@@ -21,7 +23,7 @@ bool opd_is_loaded(void)
 
 bool opd_load(const char *session)
 {
-    if (opd_ops_compile() != OPD_OK || !opd_here_connect(session)) {
+    if (!opd_here_connect(session)) {
         return false;
     }
     for (unsigned i = 0; i < sizeof(opd_cblas_letters); i++) {
@@ -32,29 +34,44 @@ bool opd_load(const char *session)
     return true;
 }
 
-/* The preloaded object and the one with the C API may be in the same process: the first in the search order records. */
-static bool is_first(void)
+/*
+ * The preloaded object and the one with the C API may be in the same process, in either order: the one with the wrappers
+ * records, the other passes its calls on.
+ */
+static const opd_record_api *find_preload(void)
 {
-    struct dl_find_object first;
+    struct dl_find_object found;
     struct dl_find_object own;
-    const void *symbol = dlsym(RTLD_DEFAULT, "opd_record_begin");
-    return symbol == NULL || !opd_module_find(&first, symbol) || !opd_module_find(&own, &is_loaded) ||
-           first.dlfo_link_map == own.dlfo_link_map;
+    const opd_record_api *api = dlsym(RTLD_DEFAULT, "opd_preload_api");
+    bool is_other = api != NULL && opd_module_find(&found, api) && opd_module_find(&own, &is_loaded) &&
+                    found.dlfo_link_map != own.dlfo_link_map;
+    return is_other ? api : NULL;
+}
+
+/* The program itself is in the session from the start, and so is a process with a BLAS; others when they first call. */
+static bool is_likely_to_call(void)
+{
+    return getppid() == opd_recorder.control->collector_pid || opd_module_is_blas_next();
 }
 
 __attribute__((constructor)) static void load(void)
 {
     const char *session = getenv(OPD_SESSION_VARIABLE);
-    if (session != NULL && is_first()) {
-        opd_load(session);
+    opd_api_other = find_preload();
+    if (session != NULL && opd_api_other == NULL && opd_load(session) && is_likely_to_call()) {
+        opd_here_attach();
     }
     is_loaded = true;
 }
 
-/* A process that ends without a recorded call leaves its list of objects, so that the collector can say why. */
+/* A process that ends without a recorded call leaves its list of objects, so that the collector can say why; if it has a BLAS. */
 __attribute__((destructor)) static void unload(void)
 {
     const opd_here *here = &opd_recorder;
+    if (here->guard != NULL && here->pid == getpid() && atomic_load(&here->guard->epoch) == 0 &&
+        opd_module_is_blas_loaded()) {
+        opd_here_attach();
+    }
     if (here->guard == NULL || atomic_load(&here->guard->epoch) <= 1 || here->process == NULL) {
         return;
     }

@@ -43,6 +43,35 @@ bool opd_module_is_blas(void *handle, const struct dl_find_object *object)
     return false;
 }
 
+bool opd_module_is_blas_next(void)
+{
+    for (size_t i = 0; i < OPD_COUNT(library_names); i++) {
+        if (dlsym(RTLD_NEXT, library_names[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int is_named_blas(struct dl_phdr_info *info, size_t size, void *context)
+{
+    static const char *const stems[] = { "blas", "lapack", "blis", "mkl_", "armpl", "atlas", "nvpl" };
+    const char *slash = strrchr(info->dlpi_name, '/');
+    (void)size;
+    (void)context;
+    for (size_t i = 0; i < OPD_COUNT(stems); i++) {
+        if (strstr(slash != NULL ? slash : info->dlpi_name, stems[i]) != NULL) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+bool opd_module_is_blas_loaded(void)
+{
+    return dl_iterate_phdr(is_named_blas, NULL) != 0;
+}
+
 static void ask_text(char *text, size_t size, void *handle, const char *name)
 {
     union {

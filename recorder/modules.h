@@ -20,6 +20,11 @@ uint16_t opd_module_number(const struct dl_find_object *object, void *handle);
 /* Does the object itself export names of a BLAS or LAPACK library? */
 bool opd_module_is_blas(void *handle, const struct dl_find_object *object);
 
+/* Is there such a library behind this object in the search order? */
+bool opd_module_is_blas_next(void);
+/* Has any loaded object the name of one? It may have been loaded for nobody but its user. */
+bool opd_module_is_blas_loaded(void);
+
 /* Enters all loaded objects as bystanders, for a process that ends without a recorded call. */
 void opd_module_note_all(void);
 

@@ -173,7 +173,8 @@ const opd_target *opd_resolve(opd_site *site, const void *return_address)
         !(has_caller && find_by_caller(&found, site->symbol, &caller)) && !find_anywhere(&found, site->symbol)) {
         give_up(site->symbol);
     }
-    bool is_early = !opd_is_loaded();
+    /* Nor those given while another thread attaches the process: they cannot say whose they are. */
+    bool is_early = !opd_is_loaded() || (opd_record_enabled && opd_recorder.guard != NULL && !opd_here_attach());
     opd_target *target = is_early ? &early[atomic_fetch_add(&early_used, 1) % OPD_COUNT(early)] : new_target();
     if (target == NULL) {
         give_up(site->symbol); /* out of memory for one page */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What marks the preloaded object: its C API, for an object beside it. The functions are this object's own (-Bsymbolic). */
+#include "api.h"
+
+const opd_record_api opd_preload_api = {
+    .start = opd_record_start,
+    .stop = opd_record_stop,
+    .begin = opd_record_begin,
+    .end = opd_record_end,
+    .range_push = opd_record_range_push,
+    .range_pop = opd_record_range_pop,
+    .mark = opd_record_mark,
+    .seed = opd_record_seed,
+    .trigger = opd_record_trigger,
+};
