@@ -32,6 +32,19 @@ if(NOT OPD_SANITIZE)
   target_link_libraries(record_victim_asan PRIVATE ${OPENBLAS_SHARED} Threads::Threads)
   list(APPEND victims record_victim_asan)
 endif()
+
+# Every routine of the installed OpenBLAS through the preloaded object.
+set(every_routine ${CMAKE_CURRENT_BINARY_DIR}/every_routine.c)
+opd_add_program(gen_every_routine ${support}/gen_every_routine.c ${CMAKE_SOURCE_DIR}/tests/property/blas_case.c
+  LINK opd_kernels opd_ops opd_core ${CMAKE_DL_LIBS})
+target_include_directories(gen_every_routine PRIVATE ${CMAKE_SOURCE_DIR}/tests/property)
+add_custom_command(OUTPUT ${every_routine} COMMAND gen_every_routine ${OPENBLAS_SHARED} ${every_routine}
+  DEPENDS gen_every_routine COMMENT "Printing calls of every routine from their contracts")
+add_executable(every_routine ${every_routine})
+target_compile_options(every_routine PRIVATE -O1 -fno-builtin)
+target_link_libraries(every_routine PRIVATE ${OPENBLAS_SHARED} Threads::Threads)
+list(APPEND victims every_routine)
+
 set_target_properties(${victims} PROPERTIES C_VISIBILITY_PRESET default
   RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 

@@ -2,6 +2,7 @@
 """What the recorder sees of programs: recorder_cases.py BUILD CASE."""
 import os
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -104,6 +105,7 @@ def quick_exit_and_signals_keep_every_call():
 
 def forked_child_has_a_run_of_its_own():
     run = same_as_alone([VICTIM, "forks"])
+    assert all("blas" in call["provider"] for bundle in run.runs for call in bundle.calls)
     assert sorted(len(bundle.calls) for bundle in run.runs) == [2, 4] and run.report["processes"] == "2"
     child = min(run.runs, key=lambda bundle: len(bundle.calls))
     assert [call["number"] for call in child.calls] == ["1", "2"], child.calls
@@ -271,6 +273,78 @@ def program_with_the_c_api_starts_its_own_collector():
         time.sleep(0.05)
     bundles = [Bundle(os.path.join(out, name)) for name in sorted(os.listdir(out))]
     assert [bundle.head["kind"] for bundle in bundles] == ["failure", "run"] and len(bundles[1].calls) == 5
+
+
+def every_routine_goes_through_the_recorder():
+    """Each symbol of the installed OpenBLAS, called as C and gfortran call it: same results, each call recorded as it was made."""
+    program = [os.path.join(TESTS, "every_routine")]
+    run = same_as_alone(program, ["capture=full", "trigger=exit"])
+
+    def plain(text):  # f32 scalars read rounded
+        return re.sub(r"-?\d+\.\d+(e[-+]\d+)?", lambda number: repr(struct.unpack("f", struct.pack("f", float(number[0])))), text)
+
+    made = [(symbol, plain(what)) for symbol, what, *_ in (line.split("|") for line in run.stdout.splitlines())]
+    seen = [(call["symbol"], plain(call["what"])) for call in run.runs[0].calls]
+    assert seen == made, next(pair for pair in zip(seen, made) if pair[0] != pair[1])
+    assert len(seen) > 800 and len({symbol for symbol, _ in seen}) >= 2 * 150, len(seen)
+    assert run.report["nested"] == "0" and run.report["dropped"] == "0"
+
+
+def a_call_of_every_routine_replays():
+    ops_debug = os.path.join(BUILD, "ops-debug")
+    if not os.path.exists(ops_debug) or SANITIZED:
+        raise Skip("it needs ops-debug without sanitizers")
+    for first in range(0, 426, 142):
+        run = Run([os.path.join(TESTS, "every_routine"), str(first), str(first + 142)], ["capture=full", "trigger=exit"])
+        calls = run.failures[0].calls
+        empty = {call["number"] for call in calls if "[0" in str(call["operands"]) or ", 0]" in str(call["operands"])}
+        done = subprocess.run([ops_debug, "replay", run.failures[0].path], capture_output=True, text=True, timeout=250)
+        answers = [line for line in done.stdout.splitlines()[1:] if run.failures[0].path.endswith(line.split(" ")[0])]
+        assert len(answers) == len(calls) == 142, (len(answers), len(calls))
+        bitwise = [line for line in answers if line.endswith("same result, bitwise")]
+        for line in answers:
+            name = line.split()[2]
+            # OpenBLAS 0.3.21 returns 0 for the norm over a negative increment; buffers are aligned otherwise in the worker.
+            good = ("same result" in line or "nothing wrong found" in line or line.split()[1].split(":")[1] in empty
+                    or ("nrm2" in name and "failure found" in line))
+            assert good, line
+        assert len(bitwise) > 110, len(bitwise)
+
+
+def garbage_in_the_upper_half_is_an_abi_mismatch():
+    """A caller that was compiled for 32-bit integers meets a 64-bit library: its arguments carry whatever was there before."""
+    run = same_as_alone([os.path.join(TESTS, "ilp64_victim"), "garbage"])
+    assert run.status == 128 + signal.SIGSEGV, run.status
+    failing = run.failures[0].calls[-1]
+    assert has(failing, "in_flight") and has(failing, "abi_suspect"), failing
+    assert failing["symbol"] == "cblas_dgemm64_" and run.failures[0].failure["outcome"] == "crash"
+    assert all(operand["stored"].startswith("0") for operand in failing["operands"].values()), failing["operands"]
+    ops_debug = os.path.join(BUILD, "ops-debug")
+    if os.path.exists(ops_debug):
+        done = subprocess.run([ops_debug, "diagnose", run.failures[0].path], capture_output=True, text=True, timeout=60)
+        assert "abi-mismatch" in done.stdout, done
+
+
+def api_object_in_front_of_the_preloaded_one_attaches_once():
+    """Either order of the two objects: one attachment, one run, and the wrappers record as well."""
+    api = os.path.join(BUILD, "libopsdebug-record.so")
+    program = os.path.join(BUILD, "record_c_api")
+    for command in ([program], ["/bin/sh", "-c", f'LD_PRELOAD={api}:$LD_PRELOAD exec {program}'],
+                    ["/bin/sh", "-c", f'LD_PRELOAD={api}:$LD_PRELOAD exec {VICTIM} basic 3']):
+        run = Run(command)
+        is_api = VICTIM not in command[-1]
+        assert run.report["calls"] == ("5" if is_api else "3") and run.report["processes"] == "1", (command, run.report)
+        assert len(run.runs) == 1 and len(run.runs[0].calls) == int(run.report["calls"]), (command, run.runs)
+
+
+def children_without_a_blas_cost_next_to_nothing():
+    """No process file, so no attachment, for a hundred of them; one that calls later is recorded, and so is a crash."""
+    run = Run(["/bin/sh", "-c", "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done"])
+    assert run.report["processes"] == "1" and run.why == "no BLAS library was loaded", (run.report, run.why)
+    run = Run(["/bin/sh", "-c", "sh -c 'kill -SEGV $$'; echo over"])
+    assert run.stdout == "over\n" and [bundle.failure["outcome"] for bundle in run.failures] == ["crash"], run.report
+    run = Run(["/bin/sh", "-c", f"{VICTIM} by_handle libopenblas.so.0; {VICTIM} basic 2"], ["capture=meta"])
+    assert run.report["calls"] == "2" and run.report["processes"] == "3", run.report
 
 
 def library_that_ends_the_process_over_bad_arguments():

@@ -16,6 +16,17 @@ void dgemm_64_(const char *transa, const char *transb, const int64_t *m, const i
                const double *beta, double *c, const int64_t *ldc);
 void cblas_dscal(int n, double alpha, double *x, int incx);
 
+/*
+ * Integers as a caller with 32-bit ones leaves them in registers and stack slots: the upper half is not its own.
+ */
+static void pass_garbage(const double *a, double *c)
+{
+    const int64_t garbage = (int64_t)0x5eed0000 << 32;
+    cblas_dgemm64_(101, 111, 111, 2, 2, 2, 1, a, 2, a, 2, 0, c, 2);
+    cblas_dgemm64_(101, 111, 111, garbage | 2, garbage | 2, garbage | 2, 1, a, garbage | 2, a, garbage | 2, 0, c,
+                   garbage | 2);
+}
+
 static void *scale_in_thread(void *context)
 {
     for (int i = 0; i < 5; i++) {
@@ -52,6 +63,8 @@ int main(int count, char **arguments)
         cblas_dgemm64_(101, 111, 111, 2, 2, 2, 1, a, 2, a, 2, 0, c, 2);
         scipy_cblas_dgemm64_(101, 111, 111, 2, 2, 2, 1, a, 2, a, 2, 0, c, 2);
         dgemm_64_("N", "N", &two, &two, &two, &one, a, &two, a, &two, &zero, c, &two);
+    } else if (strcmp(mode, "garbage") == 0) {
+        pass_garbage(a, c);
     } else if (strcmp(mode, "stacks") == 0) {
         printf("error %d\n", use_small_stacks(a));
     } else if (strcmp(mode, "odd") == 0) {

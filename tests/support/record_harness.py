@@ -74,7 +74,7 @@ class Run:
         self.failures = [Bundle(os.path.join(self.out, name)) for name in names if not name.startswith("run-")]
 
 
-FLAGS = {"in_flight": 1, "bad_args": 2, "nested": 4, "from_library": 8, "cblas": 16, "ilp64": 32, "row_major": 64}
+FLAGS = {"in_flight": 1, "bad_args": 2, "nested": 4, "from_library": 8, "cblas": 16, "ilp64": 32, "row_major": 64, "abi_suspect": 256}
 MUST_NOT_READ, UNREADABLE = 1, 2
 
 
