@@ -140,6 +140,12 @@ static void print_summary(const opd_record_report *report)
                 " calls were overwritten before they could be written; --match or --range keep fewer\n",
                 report->dropped);
     }
+    if (report->data_refused > 0) {
+        fprintf(stderr,
+                "ops-debug: the data of %" PRIu64
+                " operands found no room, their digests and statistics are kept; a larger --budget keeps more\n",
+                report->data_refused);
+    }
     size_t shown =
         report->bundles < OPD_COUNT(report->bundle_paths) ? report->bundles : OPD_COUNT(report->bundle_paths);
     for (size_t i = 0; i < shown; i++) {
@@ -166,6 +172,7 @@ static void print_json(const opd_record_report *report)
     opd_document_put(document, "calls", opd_document_count(report->calls));
     opd_document_put(document, "calls_nested", opd_document_count(report->calls_nested));
     opd_document_put(document, "dropped", opd_document_count(report->dropped));
+    opd_document_put(document, "data_refused", opd_document_count(report->data_refused));
     opd_document_put(document, "processes", opd_document_count(report->processes));
     opd_document_put(document, "threads", opd_document_count(report->threads));
     opd_document_put(document, "bytes_seen", opd_document_count(report->bytes_seen));

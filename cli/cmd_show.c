@@ -356,6 +356,12 @@ static void print_head(const opd_bundle *bundle)
            header->producer, state->is_partial ? ", torn" : "");
     printf("program      %s (pid %u, capture %s)\n", header->command[0] != '\0' ? header->command : header->program,
            header->pid, header->capture);
+    for (uint32_t i = 0; i < opd_bundle_event_count(bundle); i++) {
+        const opd_event *event = opd_bundle_event(bundle, i);
+        if (strcmp(event->kind, "note") == 0) {
+            printf("note         %s\n", event->name);
+        }
+    }
     if (state->unknown > 0) {
         printf("unknown      %" PRIu64 " records of kinds that this build does not know\n", state->unknown);
     }

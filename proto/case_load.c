@@ -63,8 +63,8 @@ static opd_status fill_operand(const opd_call *call, const opd_operand *operand,
 {
     opd_status status = OPD_OK;
 
-    if (!operand->view.data) {
-        return OPD_OK;
+    if (!operand->view.data || opd_tensor_existing(&operand->view) == 0) {
+        return OPD_OK; /* an empty operand has no content to miss */
     }
     if (!has_content(bundle, operand)) {
         if (!must_be_read(call, operand)) {

@@ -298,6 +298,17 @@ static bool output_view(opd_tensor *view, const opd_operand *operand, const void
            !is_mostly_gaps(view);
 }
 
+/* Is the operand's memory an output's too, by contract? Then the call may change it. */
+static bool is_rewritten(const opd_call *call, int index)
+{
+    for (int i = 0; i < call->operand_count; i++) {
+        if ((call->operands[i].role & OPD_ROLE_OUT) != 0 && opd_call_shared(call, i) == index) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void opd_capture_after(opd_slot *slot, opd_open_call *open, const opd_call *call, const void *result)
 {
     const opd_control *control = opd_recorder.control;
@@ -314,7 +325,7 @@ void opd_capture_after(opd_slot *slot, opd_open_call *open, const opd_call *call
         }
         if ((operand->role & OPD_ROLE_OUT) != 0) {
             scan_output(slot, open, &view, i);
-        } else if (control->capture == OPD_CAPTURE_FULL) {
+        } else if (control->capture == OPD_CAPTURE_FULL && !is_rewritten(call, i)) {
             check_input(slot, open, &view, i);
         }
     }

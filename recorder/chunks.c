@@ -109,7 +109,11 @@ void *opd_arena_take(opd_process *process, opd_slot *slot, uint64_t bytes, opd_p
 {
     opd_arena *arena = &process->arena;
     uint64_t wanted = (bytes + 63) / 64 * 64;
-    if (bytes == 0 || wanted < bytes || wanted > opd_arena_limit(arena)) {
+    if (bytes == 0 || arena->is_off) {
+        return NULL;
+    }
+    if (wanted < bytes || wanted > opd_arena_limit(arena)) {
+        atomic_fetch_add_explicit(&arena->refused, 1, memory_order_relaxed);
         return NULL;
     }
     bool has_room = slot->lease != 0 && slot->lease_bytes - slot->lease_used >= wanted && pin(arena, slot);

@@ -163,6 +163,7 @@ opd_status opd_collector_open(opd_collector *collector, const opd_record_options
     }
     size_t length = strlen(out);
     collector->is_single = length > strlen(OPD_SUFFIX) && strcmp(out + length - strlen(OPD_SUFFIX), OPD_SUFFIX) == 0;
+    opd_collector_sweep();
     snprintf(collector->directory, sizeof(collector->directory), "%s%u-XXXXXX", OPD_SESSION_PREFIX,
              (unsigned)geteuid());
     if (mkdtemp(collector->directory) == NULL) {
@@ -212,7 +213,7 @@ opd_status opd_collector_adopt(opd_collector *collector, const char *directory, 
     return OPD_OK;
 }
 
-static void remove_directory(const char *directory)
+void opd_collector_remove(const char *directory)
 {
     DIR *listing = opendir(directory);
     const struct dirent *entry;
@@ -248,7 +249,7 @@ void opd_collector_close(opd_collector *collector)
         munmap(collector->control, sizeof(opd_control));
     }
     if (collector->directory[0] != '\0') {
-        remove_directory(collector->directory);
+        opd_collector_remove(collector->directory);
     }
     opd_free(collector->record);
     opd_free(collector->call);
@@ -507,6 +508,7 @@ void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wa
     write_frozen(collector, watched);
     opd_drain_close(collector, watched);
     collector->report->suppressed += atomic_load(&process->suppressed);
+    collector->report->data_refused += atomic_load(&process->arena.refused);
     watched->is_done = true;
     unlink(watched->path);
 }

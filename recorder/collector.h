@@ -72,6 +72,11 @@ opd_status opd_collector_adopt(opd_collector *collector, const char *directory, 
 /* Closes the session to newcomers, unmaps, removes the directory. */
 void opd_collector_close(opd_collector *collector);
 
+/* Removes the directory of a session with all its files. */
+void opd_collector_remove(const char *directory);
+/* Removes what killed collectors left and nobody will ask for; the newest 8 of the last day stay for salvage. */
+void opd_collector_sweep(void);
+
 /* Maps process files that have appeared; keeps the spare files up to count. */
 void opd_collector_scan(opd_collector *collector);
 /* One round: new processes, drained rings, frozen windows, time limits, processes that have ended. */

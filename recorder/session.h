@@ -19,7 +19,8 @@
 #define OPD_SESSION_MAGIC    UINT64_C(0x31534552444f504f) /* "OPODRES1" */
 #define OPD_SESSION_LAYOUT   1u
 #define OPD_SESSION_VARIABLE "OPSDEBUG_SESSION"
-#define OPD_SESSION_PREFIX   "/dev/shm/ops-debug-"
+#define OPD_SESSION_ROOT     "/dev/shm"
+#define OPD_SESSION_PREFIX   OPD_SESSION_ROOT "/ops-debug-"
 #define OPD_CONTROL_FILE     "control"
 #define OPD_SPARE_COUNT      4u /* pre-sized files that wait for a process: it may not grow one under RLIMIT_FSIZE */
 #define OPD_CACHE_LINE       64

@@ -39,6 +39,12 @@ opd_status opd_bundle_begin(opd_writer **out, const opd_collector *collector, co
         environment.mxcsr = watched->process->mxcsr;
         status = opd_writer_environment(writer, &environment);
     }
+    if (status == OPD_OK && control->sample > 1 && control->capture != OPD_CAPTURE_META) {
+        opd_event event = { .kind = "note", .time_ns = opd_now_ns(), .value = control->sample };
+        snprintf(event.name, sizeof(event.name), "sampled: operands of one call in %u of a thread were read",
+                 control->sample);
+        status = opd_writer_event(writer, &event);
+    }
     if (status != OPD_OK) {
         opd_writer_abandon(writer, true);
         return status;

@@ -82,6 +82,7 @@ typedef struct opd_record_report {
     int exit_status;         /* wait status of the program */
     uint64_t calls, calls_nested, dropped, processes, threads;
     uint64_t bytes_seen, bytes_stored;
+    uint64_t data_refused;   /* operands whose data found no room in the budget: digests and statistics only */
     uint32_t bundles;        /* failure bundles written */
     uint32_t suppressed;     /* failures counted but not written */
     char bundle_paths[16][512];

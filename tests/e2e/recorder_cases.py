@@ -86,6 +86,15 @@ def null_operand_crash_is_recorded():
     assert run.report["signal"] == "11" and run.failures[0].failure["call"] == "3"
 
 
+def wild_operand_crashes_in_the_routine_with_the_others_kept():
+    run = same_as_alone([VICTIM, "wild_operand"])
+    failure = run.failures[0].failure
+    failing = run.failures[0].calls[-1]
+    assert run.report["signal"] == "11" and failure["outcome"] == "crash", failure
+    assert 64 <= int(failure["address"], 16) < 64 + 128 and "gemm" in failure["symbol"], failure
+    assert failing["operands"]["B"]["flags"] & UNREADABLE and failing["operands"]["A"]["stored"].startswith("1"), failing
+
+
 def bad_arguments_are_a_contract_failure():
     run = same_as_alone([VICTIM, "bad_ld"])
     assert run.failures[0].failure["outcome"] == "contract", run.failures[0].failure
@@ -178,6 +187,8 @@ def filters_leave_out_calls():
     run = same_as_alone([VICTIM, "basic", "6"], ["sample=3"])
     taken = [call["operands"]["A"]["before"] != "-" for call in run.runs[0].calls]
     assert taken == [False, False, True, False, False, True], taken
+    notes = [event["name"] for event in run.runs[0].events if event["kind"] == "note"]
+    assert len(notes) == 1 and "one call in 3" in notes[0], notes
 
 
 def meta_reads_no_operand():
@@ -278,7 +289,8 @@ def program_with_the_c_api_starts_its_own_collector():
 def every_routine_goes_through_the_recorder():
     """Each symbol of the installed OpenBLAS, called as C and gfortran call it: same results, each call recorded as it was made."""
     program = [os.path.join(TESTS, "every_routine")]
-    run = same_as_alone(program, ["capture=full", "trigger=exit"])
+    run = same_as_alone(program, ["capture=full", "trigger=nan,inf,contract,exit"])
+    assert [bundle.failure["outcome"] for bundle in run.failures] == ["requested"], [bundle.failure for bundle in run.failures]
 
     def plain(text):  # f32 scalars read rounded
         return re.sub(r"-?\d+\.\d+(e[-+]\d+)?", lambda number: repr(struct.unpack("f", struct.pack("f", float(number[0])))), text)
@@ -297,7 +309,6 @@ def a_call_of_every_routine_replays():
     for first in range(0, 426, 142):
         run = Run([os.path.join(TESTS, "every_routine"), str(first), str(first + 142)], ["capture=full", "trigger=exit"])
         calls = run.failures[0].calls
-        empty = {call["number"] for call in calls if "[0" in str(call["operands"]) or ", 0]" in str(call["operands"])}
         done = subprocess.run([ops_debug, "replay", run.failures[0].path], capture_output=True, text=True, timeout=250)
         answers = [line for line in done.stdout.splitlines()[1:] if run.failures[0].path.endswith(line.split(" ")[0])]
         assert len(answers) == len(calls) == 142, (len(answers), len(calls))
@@ -305,10 +316,9 @@ def a_call_of_every_routine_replays():
         for line in answers:
             name = line.split()[2]
             # OpenBLAS 0.3.21 returns 0 for the norm over a negative increment; buffers are aligned otherwise in the worker.
-            good = ("same result" in line or "nothing wrong found" in line or line.split()[1].split(":")[1] in empty
-                    or ("nrm2" in name and "failure found" in line))
+            good = "same result" in line or "nothing wrong found" in line or ("nrm2" in name and "failure found" in line)
             assert good, line
-        assert len(bitwise) > 110, len(bitwise)
+        assert len(bitwise) > 120, len(bitwise)
 
 
 def garbage_in_the_upper_half_is_an_abi_mismatch():

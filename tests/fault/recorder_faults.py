@@ -2,6 +2,8 @@
 """The recorder in trouble: recorder_faults.py BUILD CASE. The program must not notice, and what was recorded must stay readable."""
 import glob
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -198,6 +200,47 @@ def killed_collector_does_not_stop_the_program():
     assert len(calls) > 110 and sorted(calls) == list(range(1, len(calls) + 1)), (len(calls), max(calls))
     again = subprocess.run([PROBE, "recover", out], capture_output=True, text=True)
     assert again.returncode != 0 and "no recording was left" in again.stderr
+
+
+def sessions_of_killed_collectors_do_not_pile_up():
+    """Kept for salvage: the newest eight of a day whose output is there. A living one is never touched."""
+    def everything():
+        return set(glob.glob(f"/dev/shm/ops-debug-{os.geteuid()}-*"))
+
+    kept_out = tempfile.mkdtemp(prefix="record-")
+    before = everything()
+    living, living_child = start_endless(tempfile.mkdtemp(prefix="record-"))
+    alive = everything() - before
+
+    def leave_one(out):
+        before = everything()
+        probe, child = start_endless(out)
+        os.kill(probe.pid, signal.SIGKILL)
+        probe.wait(60)
+        os.kill(child, signal.SIGKILL)
+        while is_alive(child):
+            time.sleep(0.02)
+        return (everything() - before).pop()
+
+    kept = leave_one(kept_out)
+    stray = leave_one(tempfile.mkdtemp(prefix="record-"))
+    with open(os.path.join(stray, "control"), "rb") as control:
+        out = re.search(rb"/tmp/record-[a-z0-9_]+", control.read())[0].decode()
+    subprocess.run(["rm", "-r", out], check=True)
+    old = leave_one(tempfile.mkdtemp(prefix="record-"))
+    os.utime(old, (time.time() - 90000, time.time() - 90000))
+    Run([VICTIM, "basic", "1"])
+    assert kept in everything() and stray not in everything() and old not in everything()
+    assert alive <= everything()
+    for i in range(10):
+        shutil.copytree(kept, f"{kept}-{i}", copy_function=lambda a, b: a.endswith("control") and shutil.copy(a, b))
+    Run([VICTIM, "basic", "1"])
+    left = [path for path in everything() if path.startswith(kept)]
+    assert len(left) <= 8 and alive <= everything(), left
+    os.kill(living_child, signal.SIGTERM)
+    living.wait(60)
+    for path in left:
+        shutil.rmtree(path)
 
 
 def recovery_leaves_a_living_session_alone():
