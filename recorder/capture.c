@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -112,6 +113,27 @@ static void take_fetched(opd_slot *slot, const opd_tensor *view, opd_operand_par
     }
 }
 
+/*
+ * Reads an operand that may not be there: false when a fault was met and our handler stands. The routine meets the fault next,
+ * where the program expects it. The jump leaves a scan in the middle, so the floating-point mode is given back here.
+ */
+static __attribute__((noinline)) bool scan_if_mapped(const opd_tensor *view, void *copy, opd_operand_part *part)
+{
+    sigjmp_buf escape;
+    const uint32_t mode = opd_here_floating();
+    bool is_mapped = sigsetjmp(escape, 0) == 0;
+    if (is_mapped) {
+        opd_thread.escape = &escape;
+        atomic_signal_fence(memory_order_seq_cst);
+        opd_tensor_scan(view, copy, &part->before, &part->health_before);
+    } else {
+        opd_here_set_floating(mode);
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+    opd_thread.escape = NULL;
+    return is_mapped;
+}
+
 /* Content that the routine is about to read as well. */
 static void take_plain(opd_slot *slot, const opd_tensor *view, opd_operand_part *part)
 {
@@ -121,8 +143,14 @@ static void take_plain(opd_slot *slot, const opd_tensor *view, opd_operand_part 
         copy = opd_arena_take(process, slot, opd_tensor_packed_bytes(view), &part->place_before, opd_here_populate);
         part->flags |= copy == NULL ? OPD_OPERAND_NOT_KEPT : 0;
     }
-    opd_tensor_scan(view, copy, &part->before, &part->health_before);
-    part->flags |= OPD_OPERAND_HAS_HEALTH;
+    if (scan_if_mapped(view, copy, part)) {
+        part->flags |= OPD_OPERAND_HAS_HEALTH;
+    } else {
+        part->flags |= OPD_OPERAND_UNREADABLE;
+        part->place_before.bytes = 0;
+        part->before = (opd_digest){ { 0 } };
+        part->health_before = (opd_health){ 0 };
+    }
     if (copy != NULL) {
         opd_arena_release(process, slot);
     }

@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -60,6 +61,11 @@ static void note_crash(int signal, const siginfo_t *info, const void *context)
 
 static void on_fatal(int signal, siginfo_t *info, void *context)
 {
+    sigjmp_buf *escape = opd_thread.escape;
+    if (escape != NULL && info->si_code > 0 && (signal == SIGSEGV || signal == SIGBUS)) {
+        opd_thread.escape = NULL;
+        siglongjmp(*escape, 1); /* SA_NODEFER: the signal is not blocked here */
+    }
     int saved = errno;
     note_crash(signal, info, context);
     struct sigaction action = { .sa_handler = SIG_DFL };
@@ -72,7 +78,7 @@ static void on_fatal(int signal, siginfo_t *info, void *context)
 
 void opd_crash_install(void)
 {
-    struct sigaction action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    struct sigaction action = { .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
     action.sa_sigaction = on_fatal;
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < OPD_COUNT(fatal_signals); i++) {

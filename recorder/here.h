@@ -34,6 +34,7 @@ extern opd_here opd_recorder;
 typedef struct opd_thread_words {
     opd_slot *slot;
     uint64_t epoch;
+    void *escape; /* sigjmp_buf: where a fault met while reading an operand goes; NULL = it is not ours */
 } opd_thread_words;
 extern __thread opd_thread_words opd_thread;
 
@@ -85,6 +86,25 @@ static inline uint32_t opd_here_mxcsr(void)
     return _mm_getcsr() & OPD_MXCSR_CONTROL;
 #else
     return 0;
+#endif
+}
+
+/* The floating-point mode with its sticky flags, as it must be when a scan is left by a jump. */
+static inline uint32_t opd_here_floating(void)
+{
+#if defined(__x86_64__)
+    return _mm_getcsr();
+#else
+    return 0;
+#endif
+}
+
+static inline void opd_here_set_floating(uint32_t mode)
+{
+#if defined(__x86_64__)
+    _mm_setcsr(mode);
+#else
+    (void)mode;
 #endif
 }
 

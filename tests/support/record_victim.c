@@ -71,6 +71,14 @@ static int null_operand(const char *argument)
     return 0;
 }
 
+/* B points to where no program has memory. */
+static int wild_operand(const char *argument)
+{
+    (void)argument;
+    cblas_dgemm(ROW_MAJOR, NO_TRANS, NO_TRANS, 4, 4, 4, 1, a, 4, (const double *)(uintptr_t)64, 4, 0, c, 4);
+    return 0;
+}
+
 static int bad_leading_dimension(const char *argument)
 {
     (void)argument;
@@ -286,6 +294,7 @@ static const struct {
     { "basic", basic },
     { "huge_stride", huge_stride },
     { "null_operand", null_operand },
+    { "wild_operand", wild_operand },
     { "bad_ld", bad_leading_dimension },
     { "quick_exit", leaves_quickly },
     { "raise", kill_self },
