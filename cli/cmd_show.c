@@ -252,7 +252,8 @@ static void print_operand(const opd_operand *operand, const opd_bundle *bundle)
             continue;
         }
         words[0] = '\0';
-        if ((operand->flags & OPD_OPERAND_HAS_HEALTH) != 0 && sides[i].is_shown) {
+        bool has_health = (operand->flags & OPD_OPERAND_HAS_HEALTH) != 0 && sides[i].health->count > 0;
+        if (has_health && sides[i].is_shown) {
             opd_phrase_health(words, sizeof words, sides[i].health);
         }
         if (opd_digest_is_none(sides[i].digest)) {

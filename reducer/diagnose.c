@@ -271,6 +271,33 @@ static bool out_of_bounds(opd_failure *out, const evidence *facts)
                   facts->call->name, verb, seen->operand, seen->distance);
 }
 
+static bool unreadable_operand(opd_failure *out, const evidence *facts)
+{
+    for (int i = 0; facts->outcome == OPD_OUTCOME_CRASH && i < facts->call->operand_count; i++) {
+        const opd_operand *operand = &facts->call->operands[i];
+        if (must_be_read(operand) && (operand->flags & OPD_OPERAND_UNREADABLE) != 0) {
+            return decide(out, "bad-args", 0.9,
+                          "%s at 0x%" PRIx64
+                          " could not be read when %s was called: its pointer, size or stride is wrong",
+                          operand->name, operand->address, facts->call->name);
+        }
+    }
+    return false;
+}
+
+/* Does the routine divide by the diagonal of an operand that holds zeros? */
+static const opd_operand *zero_divisor(const evidence *facts)
+{
+    const char *name = facts->call->op != NULL ? facts->call->op->divisor : NULL;
+    for (int i = 0; name != NULL && i < facts->call->operand_count; i++) {
+        const opd_operand *operand = &facts->call->operands[i];
+        if (strcmp(operand->name, name) == 0 && operand->view.mask.unit == 0 && facts->before[i].zero > 0) {
+            return operand;
+        }
+    }
+    return NULL;
+}
+
 /* Upper estimate of a product of inputs summed over the reduction, as a power of ten against the type's range. */
 static bool may_overflow(const evidence *facts, double *estimate)
 {
@@ -401,6 +428,12 @@ static bool nan_made(opd_failure *out, const evidence *facts)
                       "intermediate overflow, then Inf - Inf or 0 * Inf",
                       is_all ? "" : " that must be read", (int)estimate, opd_dtype_name(facts->call->dtype));
     }
+    const opd_operand *divisor = zero_divisor(facts);
+    if (divisor != NULL) {
+        return decide(out, "nan-made", 0.7,
+                      "%s holds zeros and %s divides by its diagonal: a singular matrix gives 0 / 0", divisor->name,
+                      facts->call->name);
+    }
     return decide(out, "nan-made", 0.6, "all operands are finite and no product can overflow, yet %s holds NaN",
                   out->operand[0] != '\0' ? out->operand : "the result");
 }
@@ -429,9 +462,9 @@ static bool rounding_only(opd_failure *out, const evidence *facts)
 
 /* Stronger evidence first. */
 static rule_fn *const rules[] = {
-    abi_mismatch,   bad_args,      hang,     index_overflow,          out_of_bounds,
-    unread_operand, empty,         nan_lost, norm_of_negative_stride, nan_made,
-    overflow,       rounding_only,
+    abi_mismatch,       bad_args,       hang,          index_overflow, out_of_bounds,
+    unreadable_operand, unread_operand, empty,         nan_lost,       norm_of_negative_stride,
+    nan_made,           overflow,       rounding_only,
 };
 
 void opd_diagnose(opd_failure *failure, const opd_call *call, const opd_failure *observed)

@@ -74,6 +74,7 @@ typedef struct opd_op {
     const char *flops;      /* expression, real operations for real T */
     const char *reduction;  /* expression: terms summed per output element (0 = elementwise) */
     const char *summary;    /* one line */
+    const char *divisor;    /* operand whose diagonal elements it divides by, unless they are taken as one; NULL = none */
     uint8_t level;          /* BLAS level 1, 2, 3; 0 elsewhere */
     bool has_layout;        /* CBLAS form takes the storage order first */
     bool has_order_argument; /* so does the Fortran form, as a character 'R' or 'C' (OpenBLAS omatcopy) */

@@ -265,6 +265,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo trans diag n A lda x incx",
         .flops = "n * n",
         .reduction = "n",
+        .divisor = "A",
         .summary = "op(A) x = x solved, A triangular",
     },
     {
@@ -289,6 +290,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo trans diag n k A lda x incx",
         .flops = "2 * n * min(n, k + 1)",
         .reduction = "min(n, k + 1)",
+        .divisor = "A",
         .summary = "op(A) x = x solved, A triangular, A a band",
     },
     {
@@ -313,6 +315,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo trans diag n AP x incx",
         .flops = "n * n",
         .reduction = "n",
+        .divisor = "AP",
         .summary = "op(A) x = x solved, A triangular, A packed",
     },
 };

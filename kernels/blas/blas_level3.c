@@ -134,6 +134,7 @@ const opd_op opd_contracts_blas_level3[] = {
         .call = "side uplo transa diag m n alpha A lda B ldb",
         .flops = "m * n * (side == 'L' ? m : n)",
         .reduction = "side == 'L' ? m : n",
+        .divisor = "A",
         .summary = "op(A) X = alpha B or X op(A) = alpha B solved, A triangular",
     },
 };

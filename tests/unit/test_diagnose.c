@@ -84,6 +84,27 @@ static void a_nan_from_the_old_output_behind_beta_zero_names_it(void **state)
           "y, which must not be read (beta = 0)");
 }
 
+static void a_crash_over_an_unmapped_pointer_blames_the_caller(void **state)
+{
+    (void)state;
+    opd_call call;
+    make_call(&call, "dgemm");
+    set_healths(&call, 1);
+    opd_call_operand(&call, "B")->flags = OPD_OPERAND_UNREADABLE;
+    opd_call_operand(&call, "B")->address = 0x10;
+    check(&call, failure_of(OPD_OUTCOME_CRASH, ""), NULL, "bad-args", "B at 0x10 could not be read");
+}
+
+static void a_nan_of_a_singular_triangle_says_so(void **state)
+{
+    (void)state;
+    opd_call call;
+    make_call(&call, "dtrsm");
+    set_healths(&call, 1);
+    opd_call_operand(&call, "A")->health_before.zero = 2;
+    check(&call, failure_of(OPD_OUTCOME_NAN_BORN, "B"), NULL, "nan-made", "divides by its diagonal");
+}
+
 /* Memory that is used again holds an old NaN; huge products make one without reading it. */
 static void a_nan_behind_beta_zero_is_not_blamed_for_an_overflow(void **state)
 {
@@ -255,6 +276,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_nan_from_an_operand_behind_alpha_zero_names_it),
         cmocka_unit_test(a_nan_from_the_old_output_behind_beta_zero_names_it),
+        cmocka_unit_test(a_crash_over_an_unmapped_pointer_blames_the_caller),
+        cmocka_unit_test(a_nan_of_a_singular_triangle_says_so),
         cmocka_unit_test(a_nan_behind_beta_zero_is_not_blamed_for_an_overflow),
         cmocka_unit_test(a_nan_that_also_stands_in_a_read_operand_is_no_unread_operand),
         cmocka_unit_test(a_nan_from_finite_data_says_how),
