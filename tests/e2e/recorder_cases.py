@@ -218,7 +218,7 @@ def nothing_seen_is_explained():
 
 
 def lost_preload_is_noticed():
-    run = Run(["/bin/sh", "-c", "env -i sleep 0.4; echo over"])
+    run = Run(["/bin/sh", "-c", "env -i sleep 3; echo over"])
     assert run.status == 0 and run.stdout == "over\n"
     assert "(sleep) ran without the recorder" in run.why, run.why
 

@@ -7,3 +7,5 @@ foreach(case ${cases})
   set_tests_properties(record_${case} PROPERTIES LABELS fault SKIP_RETURN_CODE 77 TIMEOUT 300
     ENVIRONMENT "OPD_SANITIZE=${OPD_SANITIZE}")
 endforeach()
+# They look at every session there is: another test's may not come or go meanwhile.
+set_tests_properties(record_sessions_of_killed_collectors_do_not_pile_up PROPERTIES RUN_SERIAL ON)
