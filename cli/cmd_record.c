@@ -30,7 +30,9 @@ typedef struct record_options {
 
 static const struct argp_option options[] = {
     { "output", 'o', "OUT", 0, "Folder for the bundles, or NAME.opsb for one; default ops-debug-out", 0 },
-    { "capture", KEY_CAPTURE, "LEVEL", 0, "meta, stats, inputs or full; default inputs", 0 },
+    { "capture", KEY_CAPTURE, "LEVEL", 0,
+      "meta (no operand is read), stats (digests, statistics), inputs (keeps inputs; the default) or full (outputs too)",
+      0 },
     { "trigger", KEY_TRIGGER, "LIST", 0,
       "What freezes a bundle: nan,inf,crash,contract,timeout=60s (the default), exit, always", 0 },
     { "budget", KEY_BUDGET, "SIZE", 0, "Memory for operand data, default 256M", 0 },
@@ -118,12 +120,16 @@ static const char *shorten(const char *path)
 }
 
 /* On standard error: standard output is the program's. */
-static void print_summary(const opd_record_report *report)
+static void print_summary(const opd_record_report *report, const opd_record_options *record)
 {
     char seen[32];
     char stored[32];
     char word[600];
-    if (report->calls == 0) {
+    if (report->calls == 0 && (record->match != NULL || record->range_last != 0)) {
+        fprintf(stderr, "ops-debug: no call was recorded: none passed%s%s%s\n",
+                record->match != NULL ? " --match " : "", record->match != NULL ? record->match : "",
+                record->range_last != 0 ? " --range" : "");
+    } else if (report->calls == 0) {
         fprintf(stderr, "ops-debug: no call was seen: %s\n",
                 report->why_nothing[0] != '\0' ? report->why_nothing : "the program made none");
     } else {
@@ -279,7 +285,7 @@ static int run(const opd_command *self, int argc, char **argv)
     if (o.shared.is_json) {
         print_json(report);
     } else if (!o.shared.is_quiet) {
-        print_summary(report);
+        print_summary(report, &o.record);
     }
     int wait_status = report->exit_status;
     opd_free(report);

@@ -140,7 +140,7 @@ const opd_command opd_command_salvage = {
     .synopsis = "(BUNDLE -o FILE | DIR)",
     .summary = "Make a torn or damaged bundle whole again and say what was lost",
     .details =
-        "DIR, the output folder of record: every torn bundle in it is made whole under its own name, and the calls that a\n"
+        "DIR, the output folder of record: every bundle left as .partial is made whole under its own name, and the calls that a\n"
         "killed ops-debug left in shared memory are written out. A recording that still runs is left alone.",
     .examples = "  ops-debug salvage run/\n"
                 "  ops-debug salvage run/run-4711.opsb.partial -o run-4711.opsb\n",

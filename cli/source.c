@@ -164,6 +164,17 @@ opd_status opd_subject_at(opd_subject *out, const opd_bundle *bundle, uint64_t p
     return status;
 }
 
+static bool has_replayable(const opd_bundle *bundle)
+{
+    opd_call call;
+    for (uint64_t i = 0; i < opd_bundle_call_count(bundle); i++) {
+        if (opd_bundle_call(&call, bundle, i) == OPD_OK && opd_source_is_replayable(bundle, &call)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static opd_status find_failing(opd_subject *out, const opd_bundle *bundle)
 {
     for (uint32_t i = 0; i < opd_bundle_failure_count(bundle); i++) {
@@ -180,6 +191,12 @@ static opd_status find_failing(opd_subject *out, const opd_bundle *bundle)
     }
     if (count == 0) {
         return opd_fail(OPD_E_NOTFOUND, "%s: holds no call", opd_bundle_path(bundle));
+    }
+    if (!has_replayable(bundle)) {
+        return opd_fail(OPD_E_NOTFOUND,
+                        "%s: keeps no operands of its %" PRIu64
+                        " calls and no failing call; a failure bundle, or record --trigger exit, has them",
+                        opd_bundle_path(bundle), count);
     }
     return opd_fail(OPD_E_NOTFOUND,
                     "%s: records no failing call; choose one of its %" PRIu64

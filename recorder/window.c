@@ -110,7 +110,6 @@ static opd_status put_content(const window *at, const opd_digest *digest, const 
     if (content == NULL || opd_digest_is_none(digest)) {
         return OPD_OK;
     }
-    at->collector->report->bytes_stored += place->bytes;
     return opd_writer_tensor(at->writer, digest, view, content);
 }
 
@@ -330,6 +329,7 @@ void opd_window_write(opd_collector *collector, opd_watched *watched, const opd_
         opd_writer_abandon(at.writer, true);
         return;
     }
+    report->bytes_stored += opd_writer_size(at.writer);
     if (opd_writer_close(at.writer) != OPD_OK) {
         opd_collector_trouble(collector, "%s", opd_error_text());
         return;
