@@ -128,7 +128,7 @@ static int count_choices(const opd_arg *args, int count)
     return choices;
 }
 
-/* ((result (*)(types))symbol)(values) */
+/* ((result (*)(types))address_of(symbol))(values): a symbol has as many types as calls */
 static void print_call(const printing *p, const char *symbol, const blas_case *item, bool is_cblas, int lengths)
 {
     opd_arg args[ARGS_MAX];
@@ -148,7 +148,7 @@ static void print_call(const printing *p, const char *symbol, const blas_case *i
     for (int i = 0; i < lengths; i++) {
         fputs(", size_t", p->out);
     }
-    fprintf(p->out, "))%s)(", symbol);
+    fprintf(p->out, "))address_of(%s))(", symbol);
     const uint64_t *word = words + op->has_layout;
     if (has_order) {
         bool is_row = (char)words[0] == 'R';
@@ -233,6 +233,7 @@ static const char prologue[] =
     "static size_t sizes[8];\n"
     "static unsigned char result[16];\n\n"
     "/* Everything there is, gaps too: numbers of 1/4 to 1 in size. */\n"
+    "static void *address_of(void (*function)(void))\n{\n    return (void *)function;\n}\n\n"
     "static void fill(int index, size_t bytes, int is_single, unsigned seed)\n{\n"
     "    uint64_t state = seed * 1000003u + (unsigned)index;\n"
     "    sizes[index] = bytes < sizeof(memory[0]) ? bytes : sizeof(memory[0]);\n"
