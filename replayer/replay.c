@@ -11,6 +11,8 @@
 
 #include "job.h"
 
+#define REFERENCE_OPERATIONS 8e9
+
 /* What was recorded of this call's surroundings, as far as it is known. */
 typedef struct recorded {
     const opd_environment_info *environment; /* NULL = unknown */
@@ -176,6 +178,22 @@ static void note_alignment(char *notes, size_t size, const opd_job *job)
     }
 }
 
+/* The reference is slower than a library by orders of magnitude: not for calls that would keep the user waiting for minutes. */
+static void spare_reference(char *notes, size_t size, opd_job *job, const opd_failure *expected)
+{
+    double operations = opd_call_flops(&job->call);
+    if (job->skip_reference) {
+        return;
+    }
+    if (expected != NULL && expected->outcome == OPD_OUTCOME_HANG) {
+        job->skip_reference = true; /* whether it returns is the question */
+    } else if (operations > REFERENCE_OPERATIONS) {
+        job->skip_reference = true;
+        opd_line(notes, size, "reference: not run, the call has %.2g operations (limit %.2g)", operations,
+                 REFERENCE_OPERATIONS);
+    }
+}
+
 /* Outputs into memory of the result's own. */
 static opd_status take_outputs(opd_replay_result *out, opd_job *job)
 {
@@ -261,6 +279,7 @@ opd_status opd_replay(opd_replay_result *out, const opd_bundle *environment_of, 
     }
     job->is_born_expected = options->lazy_reference && expected != NULL &&
                             (expected->outcome == OPD_OUTCOME_NAN_BORN || expected->outcome == OPD_OUTCOME_INF_BORN);
+    spare_reference(notes, sizeof notes, job, expected);
     if (then.environment != NULL) {
         status = opd_environment_read(&here);
         if (status == OPD_OK) {

@@ -254,6 +254,22 @@ static void other_cores_and_threads_are_never_different(const char *routine, con
     opd_case_done(&item);
 }
 
+/* The reference of 1600^3 products would keep the user waiting; the replay says that it left it out. */
+static void reference_of_a_huge_product_is_left_out(void **state)
+{
+    (void)state;
+    need("openblas", NULL);
+    opd_replay_result result = run("dgemm", "m=1600 n=1600 k=1600", "openblas", NULL, OPD_GUARD_NONE);
+    assert_int_equal(result.observed.outcome, OPD_OUTCOME_OK);
+    assert_false(result.numbers.is_valid);
+    assert_non_null(strstr(result.environment, "reference: not run"));
+    opd_replay_result_done(&result);
+    result = run("dgemm", "m=160 n=160 k=160", "openblas", NULL, OPD_GUARD_NONE);
+    assert_true(result.numbers.is_valid);
+    assert_null(strstr(result.environment, "reference: not run"));
+    opd_replay_result_done(&result);
+}
+
 static void product_is_rounding_only_across_cores_and_threads(void **state)
 {
     (void)state;
@@ -460,6 +476,7 @@ int main(void)
         cmocka_unit_test(unfit_core_is_refused_before_anything_runs),
         cmocka_unit_test(every_listed_core_is_what_runs),
         cmocka_unit_test(flush_to_zero_is_restored),
+        cmocka_unit_test(reference_of_a_huge_product_is_left_out),
         cmocka_unit_test(small_vectors_are_clean_under_guards),
         cmocka_unit_test(small_products_are_clean_under_guards),
     };
