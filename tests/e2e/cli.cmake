@@ -12,5 +12,6 @@ file(GLOB cases CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cases/*.json)
 foreach(case ${cases})
   get_filename_component(name ${case} NAME_WE)
   add_test(NAME case_${name} COMMAND /usr/bin/python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli_cases.py ${CMAKE_BINARY_DIR} ${case})
-  set_tests_properties(case_${name} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 600)
+  set_tests_properties(case_${name} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 600
+    ENVIRONMENT "${recorded_under_asan}")
 endforeach()

@@ -30,6 +30,7 @@ def run(case, build, source):
     environment = dict(os.environ, SOURCE=str(source), CASE=str(case), LC_ALL="C", NO_COLOR="1", COLUMNS="80")
     environment["PATH"] = f"{build}:{environment['PATH']}"
     environment.pop("ARGP_HELP_FMT", None)
+    environment["LSAN_OPTIONS"] = f"suppressions={source}/tests/support/lsan.supp:print_suppressions=0"
     with tempfile.TemporaryDirectory(prefix="golden-") as folder:
         done = subprocess.run(["sh", case / "cmd"], cwd=folder, env=environment, capture_output=True, text=True, timeout=240)
     return done.returncode, done.stdout, done.stderr
