@@ -178,19 +178,21 @@ static void note_alignment(char *notes, size_t size, const opd_job *job)
     }
 }
 
-/* The reference is slower than a library by orders of magnitude: not for calls that would keep the user waiting for minutes. */
-static void spare_reference(char *notes, size_t size, opd_job *job, const opd_failure *expected)
+/* The reference is slower than a library by orders of magnitude: left out where the answer does not hang on it. */
+static void spare_reference(opd_job *job, const opd_failure *expected)
 {
-    double operations = opd_call_flops(&job->call);
-    if (job->skip_reference) {
-        return;
-    }
-    if (expected != NULL && expected->outcome == OPD_OUTCOME_HANG) {
+    opd_outcome outcome = expected != NULL ? expected->outcome : OPD_OUTCOME_OK;
+    if (outcome == OPD_OUTCOME_HANG) {
         job->skip_reference = true; /* whether it returns is the question */
-    } else if (operations > REFERENCE_OPERATIONS) {
-        job->skip_reference = true;
-        opd_line(notes, size, "reference: not run, the call has %.2g operations (limit %.2g)", operations,
-                 REFERENCE_OPERATIONS);
+    }
+    job->is_reference_dear = outcome != OPD_OUTCOME_MISMATCH && opd_call_flops(&job->call) > REFERENCE_OPERATIONS;
+}
+
+static void note_reference(char *notes, size_t size, const opd_job *job, const opd_replay_result *result)
+{
+    if (job->is_reference_dear && !job->skip_reference && !job->is_born_expected && !result->numbers.is_valid) {
+        opd_line(notes, size, "reference: not run, the call has %.2g operations (limit %.2g)",
+                 opd_call_flops(&job->call), REFERENCE_OPERATIONS);
     }
 }
 
@@ -279,7 +281,7 @@ opd_status opd_replay(opd_replay_result *out, const opd_bundle *environment_of, 
     }
     job->is_born_expected = options->lazy_reference && expected != NULL &&
                             (expected->outcome == OPD_OUTCOME_NAN_BORN || expected->outcome == OPD_OUTCOME_INF_BORN);
-    spare_reference(notes, sizeof notes, job, expected);
+    spare_reference(job, expected);
     if (then.environment != NULL) {
         status = opd_environment_read(&here);
         if (status == OPD_OK) {
@@ -295,6 +297,7 @@ opd_status opd_replay(opd_replay_result *out, const opd_bundle *environment_of, 
     if (status == OPD_OK) {
         note_provider(notes, sizeof notes, job, &then, options);
         note_alignment(notes, sizeof notes, job);
+        note_reference(notes, sizeof notes, job, &result);
         memcpy(result.environment, notes, sizeof result.environment);
         status = take_outputs(&result, job);
     }
