@@ -101,7 +101,7 @@ typedef struct opd_job {
     int32_t threads; /* 0 = leave */
     bool keep_outputs, skip_reference, is_trusted_path;
     bool is_reference_dear; /* not wanted unless the bits differ from the recorded ones */
-    bool is_born_expected; /* the reference is not wanted when NaN or Inf are born again with the recorded bits */
+    bool is_born_expected;  /* the reference is not wanted when NaN or Inf are born again with the recorded bits */
     uint64_t memory_limit;
     char library[512]; /* path, soname or known name */
     char core[32];     /* asked for; "" = none */
