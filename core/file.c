@@ -19,6 +19,8 @@
 /* Up to here a file is read into memory: as fast as a mapping, and a later truncation cannot raise SIGBUS. */
 #define READ_WHOLE_BYTES ((size_t)64 * 1024)
 #define TEMPORARY_TRIES  100
+/* Extents kept of a sparse file; what lies behind the last counts as data. */
+#define EXTENTS_MAX ((size_t)1 << 20)
 
 static long write_countdown = -1;
 
@@ -94,8 +96,8 @@ static opd_status file_close(opd_sink *sink)
     return status;
 }
 
-/* Texts name `shown`: what was asked for, where path is a file beside it. */
-static opd_status open_sink(opd_sink **out, const char *path, const char *shown, int flags)
+/* Texts name `shown`: what was asked for, where the file opened is one beside it. */
+static opd_status open_sink(opd_sink **out, const char *opened, const char *shown, int flags)
 {
     file_sink *file = NULL;
     char *copy = NULL;
@@ -109,7 +111,7 @@ static opd_status open_sink(opd_sink **out, const char *path, const char *shown,
     if (status != OPD_OK) {
         goto out;
     }
-    int fd = open(path, flags, 0666);
+    int fd = open(opened, flags, 0666);
     if (fd < 0) {
         status = opd_fail(OPD_E_IO, "cannot create %s: %s", shown, strerror(errno));
         goto out;
@@ -157,6 +159,39 @@ static opd_status read_whole(opd_mapping *out, int fd, size_t size, const char *
     return OPD_OK;
 }
 
+/* Where a sparse file holds data. A file system that cannot tell leaves all of the file as data. */
+static opd_status list_data(opd_mapping *mapping, int fd)
+{
+    size_t at = 0;
+    size_t capacity = 0;
+    bool is_known = true;
+    opd_status status = opd_grow((void **)&mapping->data, capacity = 16, sizeof(*mapping->data));
+    while (status == OPD_OK && is_known && at < mapping->size) {
+        off_t first = lseek(fd, (off_t)at, SEEK_DATA);
+        if (first < 0 && errno == ENXIO) {
+            break; /* a hole to the end */
+        }
+        off_t end = first < 0 ? -1 : lseek(fd, first, SEEK_HOLE);
+        is_known = end > first;
+        if (!is_known || (size_t)first >= mapping->size) {
+            break; /* or it is growing */
+        }
+        if (mapping->data_count == capacity) {
+            status = opd_grow((void **)&mapping->data, capacity *= 2, sizeof(*mapping->data));
+        }
+        if (status == OPD_OK) {
+            at = mapping->data_count + 1 < EXTENTS_MAX && (size_t)end < mapping->size ? (size_t)end : mapping->size;
+            mapping->data[mapping->data_count++] = (opd_extent){ .first = (size_t)first, .end = at };
+        }
+    }
+    if (status != OPD_OK || !is_known) {
+        opd_free(mapping->data);
+        mapping->data = NULL;
+        mapping->data_count = 0;
+    }
+    return status;
+}
+
 static opd_status map_open_file(opd_mapping *out, int fd, const char *path)
 {
     struct stat info;
@@ -173,7 +208,13 @@ static opd_status map_open_file(opd_mapping *out, int fd, const char *path)
     if (size > READ_WHOLE_BYTES) {
         void *address = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (address != MAP_FAILED) {
-            *out = (opd_mapping){ .bytes = address, .size = size };
+            opd_mapping mapping = { .bytes = address, .size = size };
+            opd_status status = (uint64_t)info.st_blocks * 512 < size ? list_data(&mapping, fd) : OPD_OK;
+            if (status != OPD_OK) {
+                (void)munmap(address, size);
+                return opd_fail_in(status, "%s", path);
+            }
+            *out = mapping;
             return OPD_OK;
         }
     }
@@ -206,6 +247,7 @@ void opd_mapping_close(opd_mapping *mapping)
     } else {
         (void)munmap(address, mapping->size);
     }
+    opd_free(mapping->data);
     *mapping = (opd_mapping){ 0 };
 }
 

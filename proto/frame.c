@@ -45,12 +45,13 @@ size_t frame_put_head(uint8_t out[FRAME_HEAD_MAX], size_t rest_size, uint64_t ch
     return used + FRAME_PREFIX;
 }
 
-opd_frame_fault frame_read(opd_frame_view *out, const uint8_t *bytes, size_t size, uint64_t offset)
+/* Everything about the record at offset but its check: bounded work. out is written for FRAME_GOOD only. */
+static opd_frame_fault read_head(opd_frame_view *out, const uint8_t *bytes, size_t size, uint64_t offset)
 {
     uint8_t mark[FRAME_MARK];
     uint8_t minimal[WIRE_VARINT_MAX];
     uint64_t length = 0;
-    uint64_t tag = 0;
+    wire_field first = { 0 };
     size_t at = (size_t)offset;
     size_t rest_at = 0;
 
@@ -76,22 +77,38 @@ opd_frame_fault frame_read(opd_frame_view *out, const uint8_t *bytes, size_t siz
         return FRAME_NOT_HERE;
     }
     size_t rest_size = (size_t)length - FRAME_PREFIX;
-    uint32_t kind = 0;
-    if (wire_get_varint(&tag, body + FRAME_PREFIX, rest_size, &rest_at) && tag >> 3 <= UINT32_MAX) {
-        kind = (uint32_t)(tag >> 3);
+    bool is_whole = wire_next(&first, body + FRAME_PREFIX, rest_size, &rest_at) && first.type == WIRE_BYTES;
+    if (!is_whole) {
+        return FRAME_CHECK; /* no writer made it, whatever its check says */
     }
-    if (kind != KIND_TENSOR && length > FRAME_LIMIT) {
+    if (first.number != KIND_TENSOR && length > FRAME_LIMIT) {
         return FRAME_TOO_LARGE;
-    }
-    if (frame_check(offset, body + FRAME_PREFIX, rest_size, NULL, 0) != wire_get_u64(body + FRAME_MARK + 2)) {
-        return FRAME_CHECK;
     }
     *out = (opd_frame_view){ .offset = offset,
                              .size = at + (size_t)length - (size_t)offset,
                              .rest = body + FRAME_PREFIX,
                              .rest_size = rest_size,
-                             .kind = kind };
+                             .kind = first.number };
     return FRAME_GOOD;
+}
+
+static bool is_checked(const opd_frame_view *frame)
+{
+    return frame_check(frame->offset, frame->rest, frame->rest_size, NULL, 0) == wire_get_u64(frame->rest - 8);
+}
+
+opd_frame_fault frame_read(opd_frame_view *out, const uint8_t *bytes, size_t size, uint64_t offset)
+{
+    opd_frame_view frame;
+    opd_frame_fault fault = read_head(&frame, bytes, size, offset);
+
+    if (fault == FRAME_GOOD && !is_checked(&frame)) {
+        fault = FRAME_CHECK;
+    }
+    if (fault == FRAME_GOOD) {
+        *out = frame;
+    }
+    return fault;
 }
 
 opd_status frame_split(opd_frame_parts *out, const opd_frame_view *frame)
@@ -125,49 +142,94 @@ opd_status frame_split(opd_frame_parts *out, const opd_frame_view *frame)
     return OPD_OK;
 }
 
-/* A record whose sync tag is at position mark: its length may take 1 to 5 bytes. */
-static bool read_around(opd_frame_view *out, const uint8_t *bytes, size_t size, size_t mark, uint64_t *work)
+/* A walk in progress. */
+typedef struct search {
+    const uint8_t *bytes;
+    size_t size;
+    const opd_extent *data;
+    size_t data_count;
+    size_t extent;   /* data before it lies behind the walk */
+    uint64_t hashed; /* bytes, in all */
+    uint64_t vain;   /* of them, of candidates that did not verify */
+    uint64_t vain_limit;
+} search;
+
+/* As frame_read, within the limit of work. */
+static opd_frame_fault read_within(opd_frame_view *out, search *of, uint64_t offset)
+{
+    opd_frame_view frame;
+    opd_frame_fault fault = read_head(&frame, of->bytes, of->size, offset);
+
+    if (fault != FRAME_GOOD) {
+        return fault;
+    }
+    if (frame.rest_size > of->vain_limit - of->vain) {
+        return FRAME_SPENT;
+    }
+    of->hashed += frame.rest_size;
+    if (!is_checked(&frame)) {
+        of->vain += frame.rest_size;
+        return FRAME_CHECK;
+    }
+    *out = frame;
+    return FRAME_GOOD;
+}
+
+/* A record whose sync tag is at position mark: its length takes 1 to 5 bytes. */
+static opd_frame_fault read_around(opd_frame_view *out, search *of, size_t mark)
 {
     for (size_t length_bytes = 1; length_bytes <= 5 && length_bytes + 1 <= mark; length_bytes++) {
         size_t start = mark - 1 - length_bytes;
         size_t at = start + 1;
         uint64_t length = 0;
-        if (bytes[start] != 0x0a || !wire_get_varint(&length, bytes, size, &at) || at != mark) {
+        if (of->bytes[start] != 0x0a || !wire_get_varint(&length, of->bytes, of->size, &at) || at != mark) {
             continue;
         }
-        if (frame_read(out, bytes, size, start) == FRAME_GOOD) {
-            return true;
+        opd_frame_fault fault = read_within(out, of, start);
+        if (fault == FRAME_GOOD || fault == FRAME_SPENT) {
+            return fault;
         }
-        *work += length <= size - mark ? length : 0;
     }
-    return false;
+    return FRAME_NOT_HERE;
 }
 
-/*
- * The first good record that starts at or after from. Every candidate costs a hash of the length it claims, so a file made of
- * nothing but candidates would take quadratic time: work in vain is bounded.
- */
-static bool find_next(opd_frame_view *out, const uint8_t *bytes, size_t size, size_t from, uint64_t *work)
+/* The next sync tag at or after from; NULL = none. It holds no zero, so none of it lies in a hole. */
+static const uint8_t *find_mark(search *of, size_t from)
 {
-    uint64_t work_limit = ((uint64_t)256 << 20) + 8 * (uint64_t)size;
     uint8_t mark[FRAME_MARK];
 
     put_mark(mark);
-    while (from < size && *work < work_limit) {
-        const uint8_t *hit = memmem(bytes + from, size - from, mark, sizeof(mark));
-        if (!hit) {
-            return false;
+    for (; of->extent < of->data_count; of->extent++) {
+        const opd_extent *data = &of->data[of->extent];
+        size_t first = data->first > from ? data->first : from;
+        const uint8_t *hit =
+            first < data->end ? memmem(of->bytes + first, data->end - first, mark, sizeof(mark)) : NULL;
+        if (hit) {
+            return hit;
         }
-        size_t position = (size_t)(hit - bytes);
-        if (read_around(out, bytes, size, position, work)) {
-            return true;
+    }
+    return NULL;
+}
+
+/* The first good record that starts at or after from: FRAME_GOOD, FRAME_SPENT, or FRAME_NOT_HERE when there is none. */
+static opd_frame_fault find_next(opd_frame_view *out, search *of, size_t from)
+{
+    for (;;) {
+        const uint8_t *hit = find_mark(of, from);
+        if (!hit) {
+            return FRAME_NOT_HERE;
+        }
+        size_t position = (size_t)(hit - of->bytes);
+        opd_frame_fault fault = read_around(out, of, position);
+        if (fault == FRAME_GOOD || fault == FRAME_SPENT) {
+            return fault;
         }
         from = position + 1;
     }
-    return false;
 }
 
-static void describe_fault(char *text, size_t text_size, opd_frame_fault fault, uint64_t offset, uint64_t bytes)
+static void describe_fault(char *text, size_t text_size, opd_frame_fault fault, uint64_t offset, uint64_t bytes,
+                           bool is_spent)
 {
     static const char *const what[] = {
         [FRAME_GOOD] = "",
@@ -175,34 +237,54 @@ static void describe_fault(char *text, size_t text_size, opd_frame_fault fault, 
         [FRAME_TORN] = "torn",
         [FRAME_TOO_LARGE] = "its length is over the limit",
         [FRAME_CHECK] = "check fails",
+        [FRAME_SPENT] = "not checked",
     };
 
-    snprintf(text, text_size, "record at offset %" PRIu64 ": %s (%" PRIu64 " bytes lost)", offset, what[fault], bytes);
+    snprintf(text, text_size, "record at offset %" PRIu64 ": %s (%" PRIu64 " bytes lost%s)", offset, what[fault], bytes,
+             is_spent ? "; too many false records to search them all" : "");
 }
 
-void frame_walk(const opd_frame_walk *walk, const uint8_t *bytes, size_t size)
+static search search_begin(const opd_frame_walk *walk, const uint8_t *bytes, size_t size, const opd_extent *whole)
 {
-    uint64_t work = 0;
+    search of = { .bytes = bytes, .size = size, .data = walk->data, .data_count = walk->data_count };
+    uint64_t data = 0;
+
+    if (!of.data) {
+        of.data = whole;
+        of.data_count = 1;
+    }
+    for (size_t i = 0; i < of.data_count; i++) {
+        data += of.data[i].end - of.data[i].first;
+    }
+    of.vain_limit = 4 * data + (size < FRAME_LIMIT_TENSOR ? size : FRAME_LIMIT_TENSOR);
+    return of;
+}
+
+uint64_t frame_walk(const opd_frame_walk *walk, const uint8_t *bytes, size_t size)
+{
+    const opd_extent whole = { .first = 0, .end = size };
+    search of = search_begin(walk, bytes, size, &whole);
     size_t at = 0;
 
     while (at < size) {
         opd_frame_view frame;
-        opd_frame_fault fault = frame_read(&frame, bytes, size, at);
+        opd_frame_fault fault = read_within(&frame, &of, at);
         if (fault != FRAME_GOOD) {
-            char text[128];
-            bool is_found = find_next(&frame, bytes, size, at + 1, &work);
-            size_t end = is_found ? (size_t)frame.offset : size;
-            describe_fault(text, sizeof(text), fault, at, end - at);
+            char text[160];
+            opd_frame_fault next = fault == FRAME_SPENT ? fault : find_next(&frame, &of, at + 1);
+            size_t end = next == FRAME_GOOD ? (size_t)frame.offset : size;
+            describe_fault(text, sizeof(text), fault, at, end - at, next == FRAME_SPENT);
             if (walk->on_damage) {
                 walk->on_damage(walk->context, at, end - at, text);
             }
-            if (!is_found) {
-                return;
+            if (next != FRAME_GOOD) {
+                break;
             }
         }
         if (!walk->on_record(walk->context, &frame)) {
-            return;
+            break;
         }
         at = (size_t)frame.offset + frame.size;
     }
+    return of.hashed;
 }

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <opsdebug/status.h>
+#include <opsdebug/memory.h>
 
 /* name, field number in Record; a unit test holds this list against bundle.proto */
 #define OPD_KIND_LIST(X)                \
@@ -36,9 +36,10 @@ enum opd_kind {
 };
 
 #define FRAME_SYNC         0x9d3c5ab2f1e6874bULL
-#define FRAME_MARK         10 /* tag and value of sync */
-#define FRAME_PREFIX       20 /* sync and check */
-#define FRAME_HEAD_MAX     26 /* 0x0A, a length of up to 5 bytes, prefix */
+#define FRAME_MARK         10                 /* tag and value of sync */
+#define FRAME_PREFIX       20                 /* sync and check */
+#define FRAME_MIN          (2 + FRAME_PREFIX) /* of a whole record */
+#define FRAME_HEAD_MAX     26                 /* 0x0A, a length of up to 5 bytes, prefix */
 #define FRAME_LIMIT_TENSOR ((size_t)64 << 20)
 #define FRAME_LIMIT        ((size_t)1 << 20) /* of all kinds but tensor data */
 
@@ -56,6 +57,7 @@ typedef enum opd_frame_fault {
     FRAME_TORN,     /* the file ends inside it */
     FRAME_TOO_LARGE,
     FRAME_CHECK, /* the check does not hold */
+    FRAME_SPENT, /* in a walk: not checked, too much has been hashed in vain */
 } opd_frame_fault;
 
 /* The record at offset of a file of size bytes. The view is written for FRAME_GOOD only. */
@@ -80,8 +82,14 @@ typedef struct opd_frame_walk {
     bool (*on_record)(void *context, const opd_frame_view *frame);
     void (*on_damage)(void *context, uint64_t offset, uint64_t bytes, const char *text); /* may be NULL */
     void *context;
+    const opd_extent *data; /* where the file is not a hole; NULL = all of it is data */
+    size_t data_count;
 } opd_frame_walk;
-void frame_walk(const opd_frame_walk *walk, const uint8_t *bytes, size_t size);
+/*
+ * Every candidate costs a hash of the length it claims, and candidates may overlap: a walk gives up the rest of the file, saying
+ * so, rather than hash more than 4 times the data in it (plus 64 MiB, or its size when smaller) in vain. Returns bytes hashed.
+ */
+uint64_t frame_walk(const opd_frame_walk *walk, const uint8_t *bytes, size_t size);
 
 uint64_t frame_check(uint64_t offset, const void *rest, size_t rest_size, const void *more, size_t more_size);
 /* Writes everything up to rest; returns its length. */

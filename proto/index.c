@@ -242,11 +242,16 @@ opd_status index_decode(opd_index *index, const uint8_t *message_bytes, size_t s
     }
     const Opsdebug__Index *message = (const Opsdebug__Index *)unpacked;
     uint64_t offset = message->first_offset;
+    const opd_index_entry *last = index->count > 0 ? &index->entries[index->count - 1] : NULL;
     if (message->n_size != message->n_kind || offset > file_size) {
         status = opd_fail(OPD_E_FORMAT, "the index has %zu sizes for %zu kinds", message->n_size, message->n_kind);
+    } else if (last && offset < last->offset + last->size) {
+        /* Records in order and apart: what they all cost to read is bounded by the size of the file. */
+        status = opd_fail(OPD_E_FORMAT, "the index goes back to offset %" PRIu64, offset);
     }
     for (size_t i = 0; status == OPD_OK && i < message->n_size; i++) {
-        if (message->size[i] > file_size - offset || message->size[i] > UINT32_MAX || message->kind[i] > UINT32_MAX) {
+        if (message->size[i] > file_size - offset || message->size[i] < FRAME_MIN || message->size[i] > UINT32_MAX ||
+            message->kind[i] > UINT32_MAX) {
             status = opd_fail(OPD_E_FORMAT, "the index leaves the file at offset %" PRIu64, offset);
             break;
         }

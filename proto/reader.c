@@ -91,9 +91,10 @@ opd_status reader_frame(opd_frame_view *out, const opd_bundle *bundle, uint32_t 
     if (frame_read(out, bundle->bytes, bundle->size, at->offset) != FRAME_GOOD) {
         return opd_fail(OPD_E_FORMAT, "record at offset %" PRIu64 ": check fails", at->offset);
     }
-    if (out->kind != at->kind) {
-        return opd_fail(OPD_E_FORMAT, "record at offset %" PRIu64 ": is of kind %u, the index says %u", at->offset,
-                        out->kind, at->kind);
+    if (out->kind != at->kind || out->size != at->size) {
+        return opd_fail(OPD_E_FORMAT,
+                        "record at offset %" PRIu64 ": is of kind %u and %zu bytes, the index says %u and %u",
+                        at->offset, out->kind, out->size, at->kind, at->size);
     }
     return OPD_OK;
 }
@@ -228,6 +229,13 @@ static void scan_damage(void *context, uint64_t offset, uint64_t bytes, const ch
     reader_damage(of->bundle, offset);
 }
 
+static void walk_all(const opd_bundle *bundle, opd_frame_walk *walk)
+{
+    walk->data = bundle->mapping.data;
+    walk->data_count = bundle->mapping.data_count;
+    frame_walk(walk, bundle->bytes, bundle->size);
+}
+
 static opd_status load(opd_bundle *bundle)
 {
     opd_bundle_state *state = &bundle->cache->state;
@@ -237,8 +245,7 @@ static opd_status load(opd_bundle *bundle)
     status = read_index(bundle);
     if (status == OPD_E_NOTFOUND) {
         scan of = { .bundle = bundle, .status = OPD_OK };
-        frame_walk(&(opd_frame_walk){ .on_record = scan_record, .on_damage = scan_damage, .context = &of },
-                   bundle->bytes, bundle->size);
+        walk_all(bundle, &(opd_frame_walk){ .on_record = scan_record, .on_damage = scan_damage, .context = &of });
         opd_error_clear();
         status = of.status;
         state->index_rebuilt = true;
@@ -364,8 +371,7 @@ void opd_bundle_damage(const opd_bundle *bundle, opd_damage_fn *report, void *co
 {
     verification of = { .bundle = bundle, .report = report, .context = context };
 
-    frame_walk(&(opd_frame_walk){ .on_record = count_record, .on_damage = count_damage, .context = &of }, bundle->bytes,
-               bundle->size);
+    walk_all(bundle, &(opd_frame_walk){ .on_record = count_record, .on_damage = count_damage, .context = &of });
     pthread_mutex_lock(&bundle->cache->lock);
     opd_bundle_state *state = &bundle->cache->state;
     state->records = of.state.records;

@@ -63,11 +63,18 @@ typedef struct opd_sink {
 /* Creates (truncates) path for writing; the text of a failure names the path. */
 opd_status opd_sink_open_file(opd_sink **out, const char *path);
 
+/* Bytes first to end (exclusive) of a file. */
+typedef struct opd_extent {
+    size_t first, end;
+} opd_extent;
+
 /* A whole file mapped read-only. Refuses directories and anything that is not a regular file. */
 typedef struct opd_mapping {
     const uint8_t *bytes;
     size_t size;
-    bool is_heap; /* read into memory rather than mapped */
+    bool is_heap;     /* read into memory rather than mapped */
+    opd_extent *data; /* sparse file: all that is not a hole, ascending; NULL = no holes known */
+    size_t data_count;
 } opd_mapping;
 opd_status opd_mapping_open(opd_mapping *out, const char *path);
 void opd_mapping_close(opd_mapping *mapping);

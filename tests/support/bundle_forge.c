@@ -69,8 +69,11 @@ void forge_message(forge *to, uint32_t field, const forge *message)
 
 void forge_record(forge *file, const forge *rest)
 {
-    uint64_t offset = file->size;
+    forge_record_at(file, rest, file->size);
+}
 
+void forge_record_at(forge *file, const forge *rest, uint64_t offset)
+{
     forge_varint(file, 1 << 3 | 2);
     forge_varint(file, rest->size + 20);
     forge_fixed64(file, 2000, 0x9d3c5ab2f1e6874bu);

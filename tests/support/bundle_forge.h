@@ -27,6 +27,8 @@ void forge_bytes(forge *to, uint32_t field, const void *bytes, size_t size);
 void forge_message(forge *to, uint32_t field, const forge *message);
 /* Appends a record with a right check whose rest is rest. */
 void forge_record(forge *file, const forge *rest);
+/* The same, for a place of the file that is not the end of file's bytes. */
+void forge_record_at(forge *file, const forge *rest, uint64_t offset);
 /* A header record of the version given. */
 void forge_header(forge *file, uint64_t version);
 
