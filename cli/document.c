@@ -158,22 +158,28 @@ json_t *opd_document_operand(const opd_operand *operand)
 static json_t *value_of(const opd_value *value)
 {
     char letter[2] = { 0 };
-    json_t *pair = NULL;
+    json_t *list = NULL;
     switch (value->kind) {
     case OPD_VALUE_INT:
         return json_integer(value->i);
     case OPD_VALUE_REAL:
         return opd_document_real(value->re);
     case OPD_VALUE_COMPLEX:
-        pair = json_array();
-        json_array_append_new(pair, opd_document_real(value->re));
-        json_array_append_new(pair, opd_document_real(value->im));
-        return pair;
+        list = json_array();
+        json_array_append_new(list, opd_document_real(value->re));
+        json_array_append_new(list, opd_document_real(value->im));
+        return list;
     case OPD_VALUE_CHOICE:
         letter[0] = (char)value->i;
         return opd_document_text(letter);
     case OPD_VALUE_TEXT:
         return opd_document_text(value->text);
+    case OPD_VALUE_INTS:
+        list = json_array();
+        for (int i = 0; i < value->i && i < OPD_MAX_INTS; i++) {
+            json_array_append_new(list, json_integer(value->ints[i]));
+        }
+        return list;
     case OPD_VALUE_NONE:
         break;
     }

@@ -32,7 +32,7 @@ static void append(struct line *line, const char *format, ...)
 static void append_item(struct line *line, const char *name, const char *format, ...) OPD_PRINTF(3, 4);
 static void append_item(struct line *line, const char *name, const char *format, ...)
 {
-    char value[96];
+    char value[OPD_INTS_TEXT];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(value, sizeof value, format, arguments);
@@ -51,6 +51,17 @@ static bool is_telling(const opd_plan *plan, int slot, bool is_row_major, const 
     }
     return plan->values[slot].use != OPD_USE_LD ||
            !opd_plan_smallest_ld(&smallest, &operand, plan, slot, is_row_major, slots) || slots[slot] != smallest;
+}
+
+void opd_value_print_ints(char *text, size_t size, const opd_value *value)
+{
+    struct line line = { .size = size, .separator = "" };
+    line.text = text;
+    append(&line, "[");
+    for (int i = 0; i < value->i && i < OPD_MAX_INTS; i++) {
+        append(&line, "%s%lld", i > 0 ? ", " : "", (long long)value->ints[i]);
+    }
+    append(&line, "]");
 }
 
 static void describe_value(struct line *line, const opd_value *value)
@@ -75,6 +86,14 @@ static void describe_value(struct line *line, const opd_value *value)
         break;
     case OPD_VALUE_TEXT:
         append_item(line, value->name, "%.*s", (int)sizeof value->text, value->text);
+        break;
+    case OPD_VALUE_INTS: {
+        char ints[OPD_INTS_TEXT];
+        opd_value_print_ints(ints, sizeof ints, value);
+        append_item(line, value->name, "%s", ints);
+        break;
+    }
+    case OPD_VALUE_NONE:
         break;
     default:
         append_item(line, value->name, "%lld", (long long)value->i);

@@ -52,7 +52,7 @@ typedef struct opd_pencil {
 
 static void note_value(opd_notes *notes, const char *prefix, const opd_value *value)
 {
-    char text[80];
+    char text[OPD_INTS_TEXT];
 
     switch (value->kind) {
     case OPD_VALUE_NONE:
@@ -74,6 +74,10 @@ static void note_value(opd_notes *notes, const char *prefix, const opd_value *va
         break;
     case OPD_VALUE_TEXT:
         opd_notes_text(notes, prefix, value->name, value->text);
+        break;
+    case OPD_VALUE_INTS:
+        opd_value_print_ints(text, sizeof text, value);
+        opd_notes_text(notes, prefix, value->name, text);
         break;
     }
 }

@@ -13,17 +13,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <opsdebug/random.h>
 #include <opsdebug/tensor.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define OPD_MAX_OPERANDS 8
-#define OPD_MAX_ATTRS 12
-#define OPD_MAX_SYMBOLS 12
-#define OPD_MAX_WORDS 28
-#define OPD_NAME 32 /* bytes of a name field, its end included */
+#define OPD_MAX_OPERANDS 12
+#define OPD_MAX_ATTRS    12
+#define OPD_MAX_SYMBOLS  16
+#define OPD_MAX_WORDS    28
+#define OPD_NAME         32 /* bytes of a name field, its end included */
 
 typedef enum opd_determinism {
     OPD_DETERMINISM_NONE,
@@ -32,6 +33,20 @@ typedef enum opd_determinism {
     OPD_DETERMINISM_BATCH,
     OPD_DETERMINISM_ISA,
 } opd_determinism;
+
+/* How an output is held against the reference (numerics: class checks come first, always). */
+typedef enum opd_bound_kind {
+    OPD_BOUND_GAUGE, /* error / (eps * gauge) <= limit, eps of the accumulator: 16 where limit is 0 */
+    OPD_BOUND_BITS,  /* the same value: no rounding happens (moves, comparisons, integers) */
+    OPD_BOUND_ULP, /* error in units in the last place of the output dtype <= limit (f32, f64), narrow_limit (f16, bf16) */
+} opd_bound_kind;
+typedef struct opd_bound {
+    opd_bound_kind kind;
+    float limit, narrow_limit;
+} opd_bound;
+
+/* What integer arithmetic does beyond its range. */
+typedef enum opd_overflow { OPD_OVERFLOW_WRAP, OPD_OVERFLOW_SATURATE } opd_overflow;
 
 /*
  * The contract.
@@ -62,23 +77,56 @@ typedef enum opd_determinism {
  *             Under CBLAS the order (row/column major) comes first when has_layout. Names that are no operand, attribute, ld
  *             or inc are the dimension symbols. The return value and at() operands are not named.
  * routines   "sgemm:f32 dgemm:f64 cgemm:c64 zgemm:c128".
+ *
+ * Operators outside BLAS (domain "ai.onnx" under ONNX names and semantics, "opsdebug", a user's) say the same with these additions. Here the
+ * shapes of the inputs are given and the rest follows: opd_call_bind() matches them with the patterns, which gives the symbols their values,
+ * checks what is bound already, and computes the outputs. Operands are contiguous row-major views unless the caller gives strides.
+ *   TYPE      also a variable of `types` ("U"): its dtype is that of the first operand that has it.
+ *   NAME?     an operand that may be absent (trailing, or flagged OPD_OPERAND_ABSENT).
+ *   NAME+     one or more operands NAME0, NAME1, ... of one pattern; the only such among the inputs, or among the outputs.
+ *   dims      up to 8. NAME... stands for any number of dimensions: its symbols are NAME0, NAME1, .... NAME...~ is broadcast to it: the
+ *             operand may lack leading dimensions or have 1 (ONNX multidirectional broadcasting); NAME...'s dimensions are the largest of all.
+ *             Two in one operand are told apart by split(expr): how many dimensions the first has (negative: from the end).
+ *             A plain unbound symbol takes the dimension it meets; an expression must be equal.
+ *   functions of expressions: dim(X, e), rank(X), count(X) of operand X (absent: 0); prod(NAME) over the dimensions of NAME...;
+ *             has(X): operand X is there, or attribute X was given; at(ATTR, e) element of an ints attribute; len(ATTR).
+ *   fill(F)   how a generated input is filled when the user does not say: an opd_fill_parse() text, or index(expr): whole numbers in
+ *             [0, expr). value(e, ...): an integer tensor with this content.
+ * attributes "axis:i=-1 epsilon:f=1e-5 perm:is? mode:s=constant|reflect|edge": i int, f float, is ints, s one of the words, first or given
+ *             default; '?' may be absent (kind NONE). A word reads as its position in the list in expressions, compared as mode == 'reflect'.
+ * types       "T: f32 f64 f16 bf16; U: i64": dtypes each variable may take, the default first.
+ * defaults    "N=1 C=16 s...=1,128,128": sizes when the user gives no shapes; else a symbol is 128 and NAME... is 1, 128, 128.
  */
+struct opd_call;
+/* Sets dtype and shape of the outputs when the signature cannot say them (views; strides follow). errors: E_INVALID says what does not fit. */
+typedef opd_status opd_shape_function(struct opd_call *call);
+/* Fills the operand at index, whose view has memory, when fill() cannot say how. true = done, false = as fill() or the default says. */
+typedef bool opd_generate_function(const struct opd_call *call, int index, uint64_t seed);
+
 typedef struct opd_op {
-    const char *domain;     /* "blas", "ai.onnx", "opsdebug", or a user's */
-    const char *name;       /* "gemm" */
-    const char *routines;   /* BLAS: names and dtypes; NULL elsewhere */
-    const char *types;      /* elsewhere: dtypes T may take, "f32 f64" */
+    const char *domain;   /* "blas", "ai.onnx", "opsdebug", or a user's */
+    const char *name;     /* "gemm" */
+    const char *routines; /* BLAS: names and dtypes; NULL elsewhere */
+    const char *types;    /* elsewhere: dtypes T may take, "f32 f64" */
     const char *signature;
     const char *attributes;
-    const char *call;       /* BLAS only */
-    const char *flops;      /* expression, real operations for real T */
-    const char *reduction;  /* expression: terms summed per output element (0 = elementwise) */
-    const char *summary;    /* one line */
-    const char *divisor;    /* operand whose diagonal elements it divides by, unless they are taken as one; NULL = none */
-    uint8_t level;          /* BLAS level 1, 2, 3; 0 elsewhere */
-    bool has_layout;        /* CBLAS form takes the storage order first */
+    const char *call;      /* BLAS only */
+    const char *flops;     /* expression, real operations for real T */
+    const char *reduction; /* expression: terms summed per output element (0 = elementwise) */
+    const char *summary;   /* one line */
+    const char *divisor; /* operand whose diagonal elements it divides by, unless they are taken as one; NULL = none */
+    uint8_t level;       /* BLAS level 1, 2, 3; 0 elsewhere */
+    int since_version;   /* ONNX operator set whose semantics these are; 0 elsewhere */
+    const char *defaults;
+    opd_bound bound;
+    opd_overflow overflow;
+    const char *in_place;    /* "Y=X": outputs that may lie in the memory of an input; NULL = none may */
+    const char *checkpoints; /* "mean variance": inner stages in order, as tracepoints name them; NULL = none */
+    opd_shape_function *shape;
+    opd_generate_function *generate;
+    bool has_layout;         /* CBLAS form takes the storage order first */
     bool has_order_argument; /* so does the Fortran form, as a character 'R' or 'C' (OpenBLAS omatcopy) */
-    bool has_sub_form;      /* CBLAS form is NAME_sub with the result as last argument (complex dot) */
+    bool has_sub_form;       /* CBLAS form is NAME_sub with the result as last argument (complex dot) */
     opd_determinism determinism;
 } opd_op;
 
@@ -96,8 +144,8 @@ const opd_op *opd_op_find(const char *domain, const char *name); /* NULL when un
 /* A routine is one BLAS name: an operator bound to a dtype. Ids are positions in the table: never stored in bundles. */
 typedef struct opd_routine {
     const opd_op *op;
-    char name[16];    /* "dgemm" */
-    opd_dtype dtype;  /* T */
+    char name[16];   /* "dgemm" */
+    opd_dtype dtype; /* T */
     int32_t id;
 } opd_routine;
 
@@ -107,9 +155,9 @@ const opd_routine *opd_routine_find(const char *name); /* "dgemm"; NULL when unk
 
 /* Symbol name patterns under which BLAS libraries export a routine; %s is the routine. */
 typedef struct opd_name_pattern {
-    const char *format;  /* "cblas_%s", "%s_", "cblas_%s64_", "scipy_cblas_%s64_", ... */
+    const char *format; /* "cblas_%s", "%s_", "cblas_%s64_", "scipy_cblas_%s64_", ... */
     bool is_cblas;
-    uint8_t int_bytes;   /* 4 or 8 */
+    uint8_t int_bytes; /* 4 or 8 */
 } opd_name_pattern;
 int opd_name_pattern_count(void);
 const opd_name_pattern *opd_name_pattern_at(int index);
@@ -126,9 +174,9 @@ typedef enum opd_arg_kind {
 typedef struct opd_arg {
     char name[OPD_NAME];
     opd_arg_kind kind;
-    opd_dtype dtype;   /* SCALAR, OPERAND */
-    bool is_output;    /* OPERAND the routine writes */
-    char letters[8];   /* CHOICE: legal letters, the default first */
+    opd_dtype dtype; /* SCALAR, OPERAND */
+    bool is_output;  /* OPERAND the routine writes */
+    char letters[8]; /* CHOICE: legal letters, the default first */
 } opd_arg;
 int opd_routine_args(const opd_routine *routine, opd_arg *args, int capacity); /* count */
 /* CBLAS value of a choice (111 for trans 'N', 131 for diag 'N', ...), of which letters are the legal ones; an unknown letter is its own value. */
@@ -146,15 +194,22 @@ typedef enum opd_value_kind {
     OPD_VALUE_REAL,    /* re */
     OPD_VALUE_COMPLEX, /* re, im */
     OPD_VALUE_CHOICE,  /* i: letter */
-    OPD_VALUE_TEXT,    /* text */
+    OPD_VALUE_TEXT,    /* text; i: its position in the contract's list */
+    OPD_VALUE_INTS,    /* ints[0 .. i) */
 } opd_value_kind;
+
+#define OPD_MAX_INTS  8
+#define OPD_INTS_TEXT 176 /* bytes that hold any list in words, its end included */
 
 typedef struct opd_value {
     char name[OPD_NAME];
     opd_value_kind kind;
     int64_t i;
     double re, im;
-    char text[64];
+    union {
+        char text[64];
+        int64_t ints[OPD_MAX_INTS];
+    };
 } opd_value;
 
 typedef enum opd_role { OPD_ROLE_IN = 1, OPD_ROLE_OUT = 2, OPD_ROLE_INOUT = 3 } opd_role;
@@ -165,30 +220,31 @@ enum {
     OPD_OPERAND_RETURNED = 1 << 2,      /* the routine's return value */
     OPD_OPERAND_NOT_KEPT = 1 << 3,      /* too large for the budget: digest and statistics only */
     OPD_OPERAND_INDEX = 1 << 4,
-    OPD_OPERAND_HAS_HEALTH = 1 << 5,    /* health_before (and _after for outputs) are filled */
+    OPD_OPERAND_HAS_HEALTH = 1 << 5, /* health_before (and _after for outputs) are filled */
+    OPD_OPERAND_ABSENT = 1 << 6,     /* optional and not given: dtype NONE, no view */
 };
 
 typedef struct opd_operand {
     char name[OPD_NAME];
     opd_role role;
     uint32_t flags;
-    opd_tensor view;         /* view.data: in this process, NULL until materialised */
-    uint64_t address;        /* of element 0 in the recorded process */
+    opd_tensor view;          /* view.data: in this process, NULL until materialised */
+    uint64_t address;         /* of element 0 in the recorded process */
     opd_digest before, after; /* of the content on entry, on return; none = not taken */
     opd_health health_before, health_after;
 } opd_operand;
 
 enum {
-    OPD_CALL_IN_FLIGHT = 1 << 0,   /* began, no return seen */
-    OPD_CALL_BAD_ARGS = 1 << 1,    /* arguments break the contract: bad_arg says which */
-    OPD_CALL_NESTED = 1 << 2,      /* inside another recorded call of the same thread */
+    OPD_CALL_IN_FLIGHT = 1 << 0,    /* began, no return seen */
+    OPD_CALL_BAD_ARGS = 1 << 1,     /* arguments break the contract: bad_arg says which */
+    OPD_CALL_NESTED = 1 << 2,       /* inside another recorded call of the same thread */
     OPD_CALL_FROM_LIBRARY = 1 << 3, /* the caller is a BLAS/LAPACK library, not the application */
-    OPD_CALL_CBLAS = 1 << 4,       /* called by its CBLAS name (else Fortran) */
-    OPD_CALL_ILP64 = 1 << 5,       /* 64-bit integer arguments */
-    OPD_CALL_ROW_MAJOR = 1 << 6,   /* CBLAS order 101 */
-    OPD_CALL_AMBIGUOUS = 1 << 7,   /* several libraries export the routine; the first was taken */
-    OPD_CALL_ABI_SUSPECT = 1 << 8, /* an integer argument has a plausible low and an implausible high half */
-    OPD_CALL_BAD_ORDER = 1 << 9,   /* the storage order is neither row nor column major */
+    OPD_CALL_CBLAS = 1 << 4,        /* called by its CBLAS name (else Fortran) */
+    OPD_CALL_ILP64 = 1 << 5,        /* 64-bit integer arguments */
+    OPD_CALL_ROW_MAJOR = 1 << 6,    /* CBLAS order 101 */
+    OPD_CALL_AMBIGUOUS = 1 << 7,    /* several libraries export the routine; the first was taken */
+    OPD_CALL_ABI_SUSPECT = 1 << 8,  /* an integer argument has a plausible low and an implausible high half */
+    OPD_CALL_BAD_ORDER = 1 << 9,    /* the storage order is neither row nor column major */
 };
 
 /* Floating-point mode as x86 keeps it in MXCSR: rounding, FTZ, DAZ and exception masks, without the sticky flags. */
@@ -196,7 +252,7 @@ enum {
 #define OPD_MXCSR_DEFAULT 0x1f80u /* nearest, nothing flushed, nothing trapped */
 #define OPD_MXCSR_DAZ     0x0040u
 #define OPD_MXCSR_FTZ     0x8000u
-#define OPD_MODE_TEXT     160     /* bytes that hold any description, its end included */
+#define OPD_MODE_TEXT     160 /* bytes that hold any description, its end included */
 /* "FTZ DAZ, round toward zero, traps overflow"; "" for the default and for 0. */
 void opd_mxcsr_describe(char *text, size_t size, uint32_t mxcsr);
 
@@ -207,28 +263,31 @@ void opd_mxcsr_describe(char *text, size_t size, uint32_t mxcsr);
 typedef struct opd_call {
     const opd_op *op;
     char domain[OPD_NAME];
-    char name[OPD_NAME];    /* routine or operator: "dgemm" */
-    char symbol[48];        /* as called: "cblas_dgemm64_" */
-    opd_dtype dtype;        /* T */
-    uint32_t flags;         /* OPD_CALL_... */
-    int32_t bad_arg;        /* 1-based position in the called form, as xerbla counts it; 0 = none */
+    char name[OPD_NAME]; /* routine or operator: "dgemm" */
+    char symbol[48];     /* as called: "cblas_dgemm64_" */
+    opd_dtype dtype;     /* T */
+    uint32_t flags;      /* OPD_CALL_... */
+    int32_t bad_arg;     /* 1-based position in the called form, as xerbla counts it; 0 = none */
     uint32_t pid;
-    uint32_t thread;        /* tid */
-    uint64_t number;        /* in its thread, from 1 */
-    uint64_t op_id;         /* hash of operand addresses and number; display only */
-    uint32_t depth;         /* nesting */
-    uint32_t provider;      /* index into the bundle's modules + 1; 0 = unknown */
-    uint32_t caller;        /* same */
+    uint32_t thread;                                         /* tid */
+    uint64_t number;                                         /* in its thread, from 1 */
+    uint64_t op_id;                                          /* hash of operand addresses and number; display only */
+    uint32_t depth;                                          /* nesting */
+    uint32_t provider;                                       /* index into the bundle's modules + 1; 0 = unknown */
+    uint32_t caller;                                         /* same */
     uint64_t begin_ns, queued_ns, start_ns, end_ns, sync_ns; /* CLOCK_MONOTONIC; 0 = not taken */
-    uint64_t seed;          /* logical seed of the generator that made the inputs; 0 = unknown */
-    uint32_t mxcsr;         /* OPD_MXCSR_CONTROL bits of the calling thread on entry; 0 = unknown */
+    uint64_t seed;  /* logical seed of the generator that made the inputs; 0 = unknown */
+    uint32_t mxcsr; /* OPD_MXCSR_CONTROL bits of the calling thread on entry; 0 = unknown */
     int32_t symbol_count;
-    opd_value symbols[OPD_MAX_SYMBOLS];  /* dimension symbols: kind INT, op order */
+    opd_value symbols[OPD_MAX_SYMBOLS]; /* dimension symbols: kind INT, op order */
     int32_t attr_count;
     opd_value attrs[OPD_MAX_ATTRS + OPD_MAX_OPERANDS]; /* attributes, then ld and inc arguments (kind INT) */
     int32_t operand_count;
     opd_operand operands[OPD_MAX_OPERANDS];
 } opd_call;
+
+/* "[1, 2]" of an INTS value; a count out of range prints as far as there are elements. */
+void opd_value_print_ints(char *text, size_t size, const opd_value *value);
 
 /* Borrowed pointers into call; NULL when there is no such name. */
 opd_value *opd_call_value(opd_call *call, const char *name); /* symbol or attribute */
@@ -267,7 +326,8 @@ bool opd_call_check(opd_call *call, char *text, size_t size, const opd_operand *
  *           flagged UNREADABLE. address and view.data are element 0's.
  * errors    E_INVALID count is not what the routine has.
  */
-opd_status opd_call_from_words(opd_call *out, const opd_routine *routine, uint32_t flags, const uint64_t *words, int count);
+opd_status opd_call_from_words(opd_call *out, const opd_routine *routine, uint32_t flags, const uint64_t *words,
+                               int count);
 /* Pointers are taken from operands[].view.data, adjusted for negative increments. */
 int opd_call_to_words(uint64_t words[OPD_MAX_WORDS], const opd_call *call);
 int opd_routine_word_count(const opd_routine *routine);
@@ -287,7 +347,30 @@ opd_status opd_call_set(opd_call *call, const char *name, int64_t value);
 /* Gives every ld its smallest legal value and every inc 1, and binds. */
 opd_status opd_call_compact(opd_call *call);
 
-/* --------------------------------------------------------------------------------- variants (opd_kernels) */
+/* ------------------------------------------------------------------------- calls made rather than recorded */
+
+typedef struct opd_call_wish {
+    opd_dtype dtype; /* T; NONE = the contract's default */
+    const char *
+        shapes; /* of the inputs in order: "[4,256,64];[64];-" ('-': absent; trailing ones may be left out; "f16[2,3]" names a dtype); NULL = defaults */
+    const char *attributes; /* "axis=-1,epsilon=1e-5,pads=[0,1,0,1],mode=edge"; NULL = defaults */
+} opd_call_wish;
+/*
+ * A bound call without data.
+ * errors    E_INVALID names the operand, attribute or dtype that does not fit, and what would.
+ */
+opd_status opd_call_make(opd_call *out, const opd_op *op, const opd_call_wish *wish);
+
+/*
+ * Fills the inputs, whose views have memory: as the contract says where it does, else with fill (NULL: the contract's default, normal for floats,
+ * small integers else); stream = operand index. The bits depend on seed only. Then outputs of content-dependent shape are bound.
+ */
+opd_status opd_call_generate(opd_call *call, uint64_t seed, const opd_fill *fill);
+
+/* Contracts from outside (a user's library): compiled and found by opd_op_find from now on; never freed. errors: E_INVALID says what is wrong in which contract. */
+opd_status opd_op_register(const opd_op *op);
+
+/* ------------------------------------------------------------------------------- BLAS references (opd_kernels) */
 
 /*
  * Reference of a call in higher precision, on materialised operands. out->value[i], gauge[i] for output operand `operand` in row-major order

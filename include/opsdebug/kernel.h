@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How operators are computed: the definition of each (which is its naive variant and its high-precision reference at once), its
+ * variants, what a library of a user's own operators exports, and tracepoints. Contracts (what an operator is) are in op.h.
+ *
+ * order of use: opd_kernel_find -> opd_kernel_choose -> opd_variant_run, on a call whose operands have memory.
+ */
+#ifndef OPSDEBUG_KERNEL_H
+#define OPSDEBUG_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <opsdebug/op.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------------------------------- definitions */
+
+/* Precision in which each single operation of a definition is rounded: WIDE is long double, NARROW the accumulator of the call's dtype. */
+typedef enum opd_rounding { OPD_ROUNDING_WIDE, OPD_ROUNDING_F32, OPD_ROUNDING_F64 } opd_rounding;
+
+/* An operand, contiguous in row-major order. long double holds every integer and real dtype exactly. */
+typedef struct opd_array {
+    opd_dtype dtype;
+    int32_t rank;
+    int64_t shape[OPD_MAX_RANK];
+    int64_t count;      /* elements */
+    long double *value; /* NULL: the operand is absent */
+    long double *gauge; /* outputs: sum of the absolute terms of each element (numerics); NULL when not wanted, and for inputs */
+} opd_array;
+
+typedef struct opd_definition_work {
+    const opd_call *call;
+    opd_rounding rounding;
+    opd_array array[OPD_MAX_OPERANDS]; /* as the call's operands: inputs loaded, outputs zeroed */
+} opd_definition_work;
+
+/*
+ * Computes all outputs from the inputs, every rounding made by opd_round(). Must be the plain definition of the operator: loops, no cleverness. For
+ * BOUND_BITS operators gauge is not needed; for BOUND_ULP it is |value|.
+ */
+typedef opd_status opd_definition(opd_definition_work *work);
+
+static inline long double opd_round(const opd_definition_work *work, long double value)
+{
+    switch (work->rounding) {
+    case OPD_ROUNDING_F32:
+        return (long double)(float)value;
+    case OPD_ROUNDING_F64:
+        return (long double)(double)value;
+    default:
+        return value;
+    }
+}
+
+/* Attributes of a call by name; otherwise when it is absent or the call has none of that name. */
+int64_t opd_call_int(const opd_call *call, const char *name, int64_t otherwise);
+double opd_call_real(const opd_call *call, const char *name, double otherwise);
+const char *opd_call_text(const opd_call *call, const char *name, const char *otherwise);
+/* Values into ints[OPD_MAX_INTS]; their number, -1 when absent. */
+int opd_call_ints(const opd_call *call, const char *name, int64_t *ints);
+
+/* --------------------------------------------------------------------------------------------- variants */
+
+typedef struct opd_workspace {
+    void *bytes;     /* aligned to 64; as many as the variant declared */
+    size_t size;
+    int32_t threads; /* the variant may use, >= 1 */
+} opd_workspace;
+
+typedef struct opd_variant {
+    const char *name;     /* "avx2" */
+    const char *isa;      /* "avx2 fma"; "" = any */
+    const char *(*declines)(const opd_call *call); /* the reason, or NULL: it can; NULL = never declines */
+    size_t (*workspace)(const opd_call *call, int32_t threads); /* bytes of scratch; NULL = none */
+    opd_status (*run)(const opd_call *call, const opd_workspace *workspace); /* writes the outputs, whole; no hidden state, no allocation */
+    opd_determinism determinism;
+    opd_overflow overflow;
+    const char *widths;    /* "tile=64 vector=8": what boundary shapes are built from; NULL */
+    const char *fault;     /* deliberately wrong variants: the kind of fault; NULL = meant to be right */
+    const char *shows;     /* its smallest failing form: "shapes | attributes | fill"; NULL */
+    float growth;          /* bound widens by this factor (Winograd and such); 0 = 1 */
+} opd_variant;
+
+/* An operator with all that can compute it. Variants: fastest first; "naive" and "high-precision" exist by themselves when define is set. */
+typedef struct opd_kernel {
+    const char *domain, *name;
+    opd_definition *define;
+    const opd_variant *variants;
+    int variant_count;
+} opd_kernel;
+
+const opd_kernel *opd_kernel_find(const char *domain, const char *name); /* NULL when unknown */
+int opd_kernel_count(void);
+const opd_kernel *opd_kernel_at(int index);
+
+/*
+ * The variant of that name, or with name NULL the first that does not decline (its ISA is here, the call is one it can).
+ * errors    E_NOTFOUND no such variant (text lists them); E_DECLINED the reason.
+ */
+opd_status opd_kernel_choose(const opd_variant **out, const opd_kernel *kernel, const opd_call *call, const char *name);
+/* Runs a variant on a bound call whose operands have memory; workspace of its declared size, or NULL: allocated for the run. */
+opd_status opd_variant_run(const opd_variant *variant, const opd_call *call, const opd_workspace *workspace);
+
+/* What of the ISA words this CPU lacks ("avx512f"); NULL = nothing. */
+const char *opd_isa_missing(const char *isa);
+
+/*
+ * Runs body(context, i) for parts i = 0 .. parts-1 on up to `threads` threads of a pool (this one included); returns when all are done. Which thread
+ * runs a part is not fixed: a body writes only what belongs to its part, so that results do not depend on threads.
+ * threads   safe; nested use runs serially.
+ */
+void opd_parallel(int32_t threads, int64_t parts, void (*body)(void *context, int64_t part), void *context);
+
+/* ------------------------------------------------------------------------------------------ a user's library */
+
+#define OPD_LIBRARY_ABI 1
+#define OPD_LIBRARY_ENTRY "opsdebug_library"
+/* What `const opd_library *opsdebug_library(void)` of a shared object returns; everything in it is static. */
+typedef struct opd_library {
+    uint32_t abi;         /* OPD_LIBRARY_ABI */
+    uint32_t op_bytes;    /* sizeof(opd_op), sizeof(opd_variant), sizeof(opd_call): told apart when headers differ */
+    uint32_t variant_bytes;
+    uint32_t call_bytes;
+    const opd_op *ops;
+    int op_count;
+    const opd_kernel *kernels; /* of these and of known operators */
+    int kernel_count;
+} opd_library;
+#define OPD_LIBRARY_INIT \
+    .abi = OPD_LIBRARY_ABI, .op_bytes = sizeof(opd_op), .variant_bytes = sizeof(opd_variant), .call_bytes = sizeof(opd_call)
+
+/*
+ * Loads a user's library and registers its operators and variants (for a known operator: before the ones there are).
+ * errors    E_NOTFOUND no such file, or no entry point; E_UNSUPPORTED another ABI; E_INVALID a malformed contract, named.
+ */
+opd_status opd_library_load(const char *path);
+
+/* ----------------------------------------------------------------------------------------------- tracepoints */
+
+/* One predictable branch when off. */
+OPD_PUBLIC extern _Bool opd_trace_enabled;
+OPD_PUBLIC void opd_trace_emit(const char *stage, const opd_tensor *view);
+/* Reports an inner stage named in the contract's checkpoints. The view is read now and not kept. */
+static inline void opd_tracepoint(const char *stage, const opd_tensor *view)
+{
+    if (__builtin_expect(opd_trace_enabled, 0)) {
+        opd_trace_emit(stage, view);
+    }
+}
+/* Who receives stages, and when; NULL = off. threads: one receiver at a time. */
+typedef void opd_trace_sink(void *context, const char *stage, const opd_tensor *view);
+void opd_trace_to(opd_trace_sink *sink, void *context);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
