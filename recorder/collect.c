@@ -185,6 +185,7 @@ opd_status opd_collector_open(opd_collector *collector, const opd_record_options
     }
     fill_control(collector->control, options, out);
     opd_ticks_start(&collector->ticks, collector->control);
+    collector->pid_namespace = opd_session_pid_namespace();
     make_spares(collector);
     return OPD_OK;
 }
@@ -233,7 +234,9 @@ static void forget(opd_watched *watched)
     if (watched->run != NULL) {
         opd_writer_abandon(watched->run, true);
     }
-    munmap(watched->process, watched->bytes);
+    if (watched->process != NULL) {
+        munmap(watched->process, watched->bytes);
+    }
     opd_free(watched);
 }
 
@@ -320,13 +323,14 @@ static void watch(opd_collector *collector, opd_watched *watched)
         opd_slot *slot = opd_session_slot(watched->process, i);
         watched->slots[i].position = slot != NULL ? atomic_load(&slot->tail) : 0;
     }
-    opd_watched **at = &collector->first;
+    opd_watched **place = &collector->first; /* sorted by image, so an image comes after the one it replaced */
     bool is_new = true;
-    while (*at != NULL) {
+    for (opd_watched **at = place; *at != NULL; at = &(*at)->next) {
         is_new = is_new && (*at)->pid != watched->pid;
-        at = &(*at)->next;
+        place = (*at)->image < watched->image ? &(*at)->next : place;
     }
-    *at = watched;
+    watched->next = *place;
+    *place = watched;
     collector->report->processes += is_new;
 }
 
@@ -396,9 +400,16 @@ void opd_collector_scan(opd_collector *collector)
     } while (count == OPD_COUNT(found) && is_known(collector, found[count - 1].pid, found[count - 1].image));
 }
 
-/* A process that cannot be looked at for want of descriptors lives on. */
-static bool is_alive(const opd_watched *watched)
+/*
+ * A process that cannot be looked at for want of descriptors lives on. One of another pid namespace has a pid that means
+ * nothing here, so it does until it says otherwise, or the session ends.
+ */
+static bool is_alive(const opd_collector *collector, const opd_watched *watched)
 {
+    uint64_t space = watched->process->pid_namespace;
+    if (space != 0 && collector->pid_namespace != 0 && space != collector->pid_namespace) {
+        return atomic_load(&watched->process->is_ended) == 0;
+    }
     if (kill(watched->pid, 0) != 0 && errno == ESRCH) {
         return false;
     }
@@ -410,8 +421,7 @@ static bool is_alive(const opd_watched *watched)
     return started != 0 && (watched->process->start_time == 0 || started == watched->process->start_time);
 }
 
-/* Has the process begun another image (exec)? Then this one is over. */
-static bool is_replaced(const opd_collector *collector, const opd_watched *watched)
+bool opd_collector_is_replaced(const opd_collector *collector, const opd_watched *watched)
 {
     for (const opd_watched *at = collector->first; at != NULL; at = at->next) {
         if (at->pid == watched->pid && at->image > watched->image) {
@@ -489,7 +499,8 @@ void opd_collector_round(opd_collector *collector)
             continue;
         }
         serve(collector, watched);
-        if (is_replaced(collector, watched) || (watched->pid != collector->main_pid && !is_alive(watched))) {
+        if (opd_collector_is_replaced(collector, watched) ||
+            (watched->pid != collector->main_pid && !is_alive(collector, watched))) {
             opd_collector_finish(collector, watched, 0);
         }
     }
@@ -511,4 +522,8 @@ void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wa
     collector->report->data_refused += atomic_load(&process->arena.refused);
     watched->is_done = true;
     unlink(watched->path);
+    if (watched->calls > 0) { /* else its list of objects may have to explain why */
+        munmap(process, watched->bytes);
+        watched->process = NULL;
+    }
 }

@@ -33,7 +33,7 @@ typedef struct opd_watched {
     char path[256];
     int pid;
     unsigned image;
-    opd_process *process;
+    opd_process *process; /* NULL: all of it is written */
     uint64_t bytes;
     opd_watched_slot slots[OPD_PROCESS_THREADS];
     opd_writer *run;                           /* NULL until the first call, and after trouble */
@@ -56,6 +56,7 @@ typedef struct opd_collector {
     opd_ring_record *record; /* scratch */
     opd_call *call;          /* scratch */
     int main_pid;            /* the program itself; 0 = recovering */
+    uint64_t pid_namespace;  /* ours */
     bool has_calls;
     int suspects[64]; /* processes seen once without a recorder */
     uint32_t suspect_count;
@@ -81,7 +82,9 @@ void opd_collector_sweep(void);
 void opd_collector_scan(opd_collector *collector);
 /* One round: new processes, drained rings, frozen windows, time limits, processes that have ended. */
 void opd_collector_round(opd_collector *collector);
-/* Writes what is left of an image whose process is gone. wait_status: 0 when not known. */
+/* Has the process begun another image (exec)? Then this one is over. */
+bool opd_collector_is_replaced(const opd_collector *collector, const opd_watched *watched);
+/* Writes what is left of an image whose process is gone, and lets go of it. wait_status: 0 when not known. */
 void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wait_status);
 /* Appends to report->trouble; the first trouble stays first. */
 void opd_collector_trouble(opd_collector *collector, const char *format, ...) OPD_PRINTF(2, 3);
@@ -118,6 +121,8 @@ bool opd_decode_part(opd_operand_part *out, const opd_ring_record *record, uint3
 void opd_drain(opd_collector *collector, opd_watched *watched, bool is_last);
 /* Completes run-PID.opsb. */
 void opd_drain_close(opd_collector *collector, opd_watched *watched);
+/* Is there a bundle at path, or one being written? */
+bool opd_bundle_is_taken(const char *path);
 /* Opens a bundle with header and environment. errors: as opd_writer_open. */
 opd_status opd_bundle_begin(opd_writer **out, const opd_collector *collector, const opd_watched *watched,
                             const char *path, const char *kind);

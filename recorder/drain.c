@@ -14,10 +14,8 @@ static void run_path(char *path, size_t size, const opd_collector *collector, co
         return;
     }
     snprintf(path, size, "%s/run-%d%s", collector->out, watched->pid, OPD_SUFFIX);
-    char partial[4352];
-    snprintf(partial, sizeof(partial), "%s.partial", path);
-    if (access(path, F_OK) == 0 || access(partial, F_OK) == 0) {
-        snprintf(path, size, "%s/run-%d-%u%s", collector->out, watched->pid, watched->image + 1, OPD_SUFFIX);
+    for (unsigned i = 2; opd_bundle_is_taken(path) && i < 100000; i++) { /* by an image before an exec */
+        snprintf(path, size, "%s/run-%d-%u%s", collector->out, watched->pid, i, OPD_SUFFIX);
     }
 }
 

@@ -136,11 +136,13 @@ void opd_collector_finish_all(opd_collector *collector, int wait_status)
     opd_collector_scan(collector);
     for (opd_watched *watched = collector->first; watched != NULL; watched = watched->next) {
         if (!watched->is_done) {
-            bool is_last_image = watched->pid == collector->main_pid;
-            for (const opd_watched *at = watched->next; at != NULL; at = at->next) {
-                is_last_image = is_last_image && !(at->pid == watched->pid && at->image > watched->image);
-            }
+            bool is_last_image = watched->pid == collector->main_pid && !opd_collector_is_replaced(collector, watched);
             opd_collector_finish(collector, watched, is_last_image ? wait_status : 0);
         }
+    }
+    uint32_t refused = atomic_load(&collector->control->refused);
+    if (refused > 0) {
+        opd_collector_trouble(collector, "%u process images found no room for their calls and are not recorded",
+                              refused);
     }
 }

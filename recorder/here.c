@@ -71,48 +71,33 @@ bool opd_here_is_orphan(void)
 
 /* --------------------------------------------------------------------------------------------- the process file */
 
-/* Takes one of the collector's pre-sized files under the first free name PID.K; false: there is none left. */
-static bool take_spare(int pid, char *path, size_t size)
+/* Takes one of the collector's pre-sized files; false: there is none left. */
+static bool take_spare(const char *path)
 {
-    for (unsigned image = 0; image < 64; image++) {
-        snprintf(path, size, "%s/%d.%u.opd", session_directory, pid, image);
-        for (unsigned i = 0; i < OPD_SPARE_COUNT; i++) {
-            char spare[192];
-            snprintf(spare, sizeof(spare), "%s/spare-%u", session_directory, i);
-            if (renameat2(AT_FDCWD, spare, AT_FDCWD, path, RENAME_NOREPLACE) == 0) {
-                return true;
-            }
-            if (errno == EEXIST) {
-                break;
-            }
-        }
-        if (errno != EEXIST) {
-            return false;
+    for (unsigned i = 0; i < OPD_SPARE_COUNT; i++) {
+        char spare[192];
+        snprintf(spare, sizeof(spare), "%s/spare-%u", session_directory, i);
+        if (renameat2(AT_FDCWD, spare, AT_FDCWD, path, RENAME_NOREPLACE) == 0) {
+            return true;
         }
     }
     return false;
 }
 
 /* Makes the file ourselves. Growing it past RLIMIT_FSIZE would raise SIGXFSZ, so it is not tried. */
-static bool make_file(int pid, uint64_t bytes, char *path, size_t size)
+static bool make_file(const char *path, uint64_t bytes)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < bytes) {
         return false;
     }
-    for (unsigned image = 0; image < 64; image++) {
-        snprintf(path, size, "%s/%d.%u.opd", session_directory, pid, image);
-        int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (file >= 0) {
-            bool is_sized = ftruncate(file, (off_t)bytes) == 0;
-            close(file);
-            return is_sized;
-        }
-        if (errno != EEXIST) {
-            return false;
-        }
+    int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0) {
+        return false;
     }
-    return false;
+    bool is_sized = ftruncate(file, (off_t)bytes) == 0;
+    close(file);
+    return is_sized;
 }
 
 /* How much to map: all of it, or an eighth of a limited address space. 0 = too little to be of use. */
@@ -143,6 +128,7 @@ static void describe_process(opd_process *process, uint32_t threads, uint64_t ch
     process->pid = opd_recorder.pid;
     process->parent = getppid();
     process->start_time = opd_session_start_time(opd_recorder.pid);
+    process->pid_namespace = opd_session_pid_namespace();
     process->attach_ticks = opd_here_ticks();
     process->thread_limit = threads;
     process->mxcsr = opd_here_mxcsr();
@@ -159,8 +145,10 @@ static opd_process *map_process(void)
 {
     opd_here *here = &opd_recorder;
     here->pid = getpid();
-    if (!take_spare(here->pid, here->path, sizeof(here->path)) &&
-        !make_file(here->pid, here->control->file_bytes, here->path, sizeof(here->path))) {
+    /* A number of its own for each image: what the collector has done with a name it never looks at again. */
+    snprintf(here->path, sizeof(here->path), "%s/%d.%u.opd", session_directory, here->pid,
+             atomic_fetch_add(&here->control->images, 1));
+    if (!take_spare(here->path) && !make_file(here->path, here->control->file_bytes)) {
         return NULL;
     }
     uint32_t threads;
@@ -206,6 +194,7 @@ static void attach_process(void)
     here->process = NULL;
     if (opd_ops_compile() == OPD_OK && atomic_load(&here->control->state) == OPD_SESSION_OPEN) {
         here->process = map_process();
+        atomic_fetch_add(&here->control->refused, here->process == NULL);
     }
     if (before != NULL) {
         if (here->process != NULL) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "session.h"
@@ -31,4 +32,10 @@ uint64_t opd_session_start_time(int pid)
         field = strchr(field + 1, ' ');
     }
     return field == NULL ? 0 : strtoull(field + 1, NULL, 10);
+}
+
+uint64_t opd_session_pid_namespace(void)
+{
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the recorded processes and the collector share: a session directory in /dev/shm with one control page and, for
- * each process image, one sparse file PID.K.opd: process header, thread slots (ring of calls each), data arena.
+ * each process image, one sparse file PID.K.opd (K never comes twice): process header, thread slots (ring of calls each), data arena.
  * Everything is position-free and survives the death of both sides. Producer and consumer are always the same build
  * (layout is checked), so plain structs do.
  */
@@ -17,7 +17,7 @@
 #include <opsdebug/record.h>
 
 #define OPD_SESSION_MAGIC    UINT64_C(0x31534552444f504f) /* "OPODRES1" */
-#define OPD_SESSION_LAYOUT   1u
+#define OPD_SESSION_LAYOUT   2u
 #define OPD_SESSION_VARIABLE "OPSDEBUG_SESSION"
 #define OPD_SESSION_ROOT     "/dev/shm"
 #define OPD_SESSION_PREFIX   OPD_SESSION_ROOT "/ops-debug-"
@@ -39,6 +39,8 @@ typedef struct opd_control {
     _Atomic uint32_t state;      /* opd_session_state */
     _Atomic uint32_t wake;       /* futex word: bumped by a producer that wants the collector */
     _Atomic uint32_t is_waiting; /* the collector sleeps on wake */
+    _Atomic uint32_t images;     /* process images so far: their numbers are in the order of attaching */
+    _Atomic uint32_t refused;    /* of them those that found no room */
     int32_t collector_pid;
     uint64_t collector_start; /* start time of that process: a reused pid is not it */
     uint32_t capture;         /* opd_capture */
@@ -180,7 +182,8 @@ typedef struct opd_process {
     uint32_t layout;
     int32_t pid, parent;
     uint32_t mxcsr;
-    uint64_t start_time; /* of the process, from /proc: tells a reused pid */
+    uint64_t start_time;    /* of the process, from /proc: tells a reused pid */
+    uint64_t pid_namespace; /* inode; the pid means nothing in another one. 0 = unknown */
     uint64_t attach_ticks;
     uint32_t thread_limit;                             /* slots that fit the mapping */
     _Atomic uint32_t slots_used;                       /* slots ever asked for */
@@ -286,5 +289,8 @@ static inline opd_slot *opd_session_slot(opd_process *process, uint32_t index)
 
 /* Start time of a process in clock ticks since boot; 0 when it does not exist or is a zombie. */
 uint64_t opd_session_start_time(int pid);
+
+/* The inode of this process's pid namespace; 0 when /proc does not tell. */
+uint64_t opd_session_pid_namespace(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "collector.h"
 
@@ -14,6 +15,13 @@ static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
+}
+
+bool opd_bundle_is_taken(const char *path)
+{
+    char partial[4608];
+    snprintf(partial, sizeof(partial), "%s.partial", path);
+    return access(path, F_OK) == 0 || access(partial, F_OK) == 0;
 }
 
 opd_status opd_bundle_begin(opd_writer **out, const opd_collector *collector, const opd_watched *watched,
@@ -297,8 +305,11 @@ static void window_path(char *path, size_t size, const opd_collector *collector,
     char full[256];
     snprintf(full, sizeof(full), "%.255s", watched->process->program);
     snprintf(program, sizeof(program), "%.63s", base_name(full));
-    snprintf(path, size, "%s/%s-%d-%u-%s%s", collector->out, program[0] != '\0' ? program : "program", watched->pid,
-             watched->bundles + 1, outcome, OPD_SUFFIX);
+    unsigned number = watched->bundles + 1;
+    do {
+        snprintf(path, size, "%s/%s-%d-%u-%s%s", collector->out, program[0] != '\0' ? program : "program", watched->pid,
+                 number++, outcome, OPD_SUFFIX);
+    } while (opd_bundle_is_taken(path) && number < 100000); /* by an image before an exec */
 }
 
 void opd_window_write(opd_collector *collector, opd_watched *watched, const opd_shared_trigger *trigger)
