@@ -120,4 +120,52 @@ void opd_element_store(opd_dtype dtype, void *element, double re, double im)
     }
 }
 
+long double opd_element_load_wide(opd_dtype dtype, const void *element)
+{
+    if (dtype == OPD_I64) {
+        int64_t value;
+        memcpy(&value, element, sizeof(value));
+        return (long double)value;
+    }
+    if (dtype == OPD_U64) {
+        uint64_t value;
+        memcpy(&value, element, sizeof(value));
+        return (long double)value;
+    }
+    return (long double)load_component(dtype, element);
+}
+
+/* The double next to value whose last bit is odd when value is none: rounding it again gives what rounding once would. */
+static double round_to_odd(long double value)
+{
+    double near = (double)value;
+    long double back = (long double)near;
+    uint64_t bits;
+    if (back == value || value != value || near - near != 0.0) {
+        return near;
+    }
+    memcpy(&bits, &near, sizeof(bits));
+    bits -= (back < 0 ? -back : back) > (value < 0 ? -value : value);
+    bits |= 1;
+    memcpy(&near, &bits, sizeof(near));
+    return near;
+}
+
+void opd_element_store_wide(opd_dtype dtype, void *element, long double value)
+{
+    const long double two63 = 9223372036854775808.0L;
+    if (dtype == OPD_I64) {
+        int64_t whole = value >= two63 ? INT64_MAX : value <= -two63 ? INT64_MIN : value == value ? (int64_t)value : 0;
+        memcpy(element, &whole, sizeof(whole));
+    } else if (dtype == OPD_U64) {
+        uint64_t whole = value >= 2.0L * two63 ? UINT64_MAX : value >= 1.0L ? (uint64_t)value : 0;
+        memcpy(element, &whole, sizeof(whole));
+    } else if (dtype == OPD_F64) {
+        double narrow = (double)value;
+        memcpy(element, &narrow, sizeof(narrow));
+    } else {
+        opd_element_store(dtype, element, round_to_odd(value), 0.0);
+    }
+}
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "element bytes, digests and bundles are little endian");

@@ -57,12 +57,21 @@ static inline long double opd_round(const opd_definition_work *work, long double
     }
 }
 
+/*
+ * Runs the operator's definition on a bound call whose operands have memory.
+ * rounding  is_wide: long double; else the accumulator of the call's dtype (f64 for f64 and c128, f32 for the other floats).
+ * memory    value[i] of each output is allocated here, opd_tensor_count() elements in row-major order: opd_free(). gauge likewise; NULL: not wanted.
+ *           Others stay NULL.
+ * errors    E_DECLINED there is no definition; E_NOMEM, E_LIMIT.
+ */
+opd_status opd_definition_run(long double **value, long double **gauge, const opd_call *call, bool is_wide);
+
 /* Attributes of a call by name; otherwise when it is absent or the call has none of that name. */
-int64_t opd_call_int(const opd_call *call, const char *name, int64_t otherwise);
-double opd_call_real(const opd_call *call, const char *name, double otherwise);
-const char *opd_call_text(const opd_call *call, const char *name, const char *otherwise);
+OPD_PUBLIC int64_t opd_call_int(const opd_call *call, const char *name, int64_t otherwise);
+OPD_PUBLIC double opd_call_real(const opd_call *call, const char *name, double otherwise);
+OPD_PUBLIC const char *opd_call_text(const opd_call *call, const char *name, const char *otherwise);
 /* Values into ints[OPD_MAX_INTS]; their number, -1 when absent. */
-int opd_call_ints(const opd_call *call, const char *name, int64_t *ints);
+OPD_PUBLIC int opd_call_ints(const opd_call *call, const char *name, int64_t *ints);
 
 /* --------------------------------------------------------------------------------------------- variants */
 
@@ -98,8 +107,11 @@ const opd_kernel *opd_kernel_find(const char *domain, const char *name); /* NULL
 int opd_kernel_count(void);
 const opd_kernel *opd_kernel_at(int index);
 
+/* All variants by index, those of other libraries and the definition's two included; NULL at the end. */
+const opd_variant *opd_kernel_variant(const opd_kernel *kernel, int index);
+
 /*
- * The variant of that name, or with name NULL the first that does not decline (its ISA is here, the call is one it can).
+ * The variant of that name, or with name NULL the first that is meant to be right and does not decline (its ISA is here, the call is one it can).
  * errors    E_NOTFOUND no such variant (text lists them); E_DECLINED the reason.
  */
 opd_status opd_kernel_choose(const opd_variant **out, const opd_kernel *kernel, const opd_call *call, const char *name);
@@ -114,7 +126,7 @@ const char *opd_isa_missing(const char *isa);
  * runs a part is not fixed: a body writes only what belongs to its part, so that results do not depend on threads.
  * threads   safe; nested use runs serially.
  */
-void opd_parallel(int32_t threads, int64_t parts, void (*body)(void *context, int64_t part), void *context);
+OPD_PUBLIC void opd_parallel(int32_t threads, int64_t parts, void (*body)(void *context, int64_t part), void *context);
 
 /* ------------------------------------------------------------------------------------------ a user's library */
 

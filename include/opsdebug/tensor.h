@@ -60,6 +60,9 @@ double opd_dtype_epsilon(opd_dtype dtype);      /* 2^(1-p) of one component: f32
  */
 void opd_element_load(opd_dtype dtype, const void *element, double *re, double *im);
 void opd_element_store(opd_dtype dtype, void *element, double re, double im);
+/* Likewise for real and integer dtypes, with every bit of a 64-bit integer. */
+long double opd_element_load_wide(opd_dtype dtype, const void *element);
+void opd_element_store_wide(opd_dtype dtype, void *element, long double value);
 
 /*
  * Which elements of a view exist (may be read and written). Rank-2 kinds are over the logical indices (i, j).

@@ -12,9 +12,9 @@ WIRING = None  # may include every contract
 ALLOWED = {
     "core": CORE,
     "proto": FORMAT | {"packet"},
-    "kernels": CORE | {"op"},
+    "kernels": CORE | {"op", "kernel"},
     "recorder": FORMAT | {"record"},
-    "replayer": FORMAT | {"replay"},
+    "replayer": FORMAT | {"kernel", "replay"},
     "reducer": FORMAT | {"reduce"},
     "viewer-export": FORMAT | {"packet", "view"},
     "cli": WIRING,

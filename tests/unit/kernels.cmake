@@ -1,3 +1,6 @@
 foreach(name test_expression test_registry test_bind test_check test_call test_invoke test_reference)
   opd_add_test(${name} ${CMAKE_CURRENT_LIST_DIR}/${name}.c LABEL unit LINK opd_kernels m)
 endforeach()
+
+opd_add_test(test_pool ${CMAKE_CURRENT_LIST_DIR}/test_pool.c LABEL "unit;threads" LINK opd_kernels)
+add_dependencies(thread_tests test_pool)

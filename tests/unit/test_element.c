@@ -137,6 +137,33 @@ static void complex_parts_stand_side_by_side(void **state)
     assert_true(re == 0.1 && im == -0.2);
 }
 
+static void wide_elements_keep_every_bit_and_round_once(void **state)
+{
+    (void)state;
+    static const int64_t whole[] = { INT64_MAX, INT64_MIN, -1, (INT64_C(1) << 53) + 1 };
+    for (size_t i = 0; i < OPD_COUNT(whole); i++) {
+        int64_t back = 0;
+        assert_true(opd_element_load_wide(OPD_I64, &whole[i]) == (long double)whole[i]);
+        opd_element_store_wide(OPD_I64, &back, (long double)whole[i]);
+        assert_true(back == whole[i]);
+    }
+    uint64_t large = 0;
+    opd_element_store_wide(OPD_U64, &large, 18446744073709551615.0L);
+    assert_true(large == UINT64_MAX);
+    opd_element_store_wide(OPD_U64, &large, -3.0L);
+    assert_true(large == 0);
+    /* 1 + 2^-24 + 2^-60 is above the middle of two floats; as a double it would be in the middle, and round to even. */
+    float rounded = 0;
+    opd_element_store_wide(OPD_F32, &rounded, 1.0L + 0x1p-24L + 0x1p-60L);
+    assert_true(rounded == 1.0F + 0x1p-23F);
+    opd_element_store_wide(OPD_F32, &rounded, -1.0L - 0x1p-24L + 0x1p-60L);
+    assert_true(rounded == -1.0F);
+    opd_element_store_wide(OPD_F32, &rounded, 1e4000L);
+    assert_true(isinf(rounded));
+    opd_element_store_wide(OPD_F32, &rounded, (long double)NAN);
+    assert_true(isnan(rounded));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +172,7 @@ int main(void)
         cmocka_unit_test(single_precision_agrees_with_the_hardware),
         cmocka_unit_test(nan_stays_nan_and_keeps_its_sign),
         cmocka_unit_test(complex_parts_stand_side_by_side),
+        cmocka_unit_test(wide_elements_keep_every_bit_and_round_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
