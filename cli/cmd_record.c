@@ -152,6 +152,13 @@ static void print_summary(const opd_record_report *report, const opd_record_opti
                 " operands found no room, their digests and statistics are kept; a larger --budget keeps more\n",
                 report->data_refused);
     }
+    if (report->reduced[0] != '\0') {
+        fprintf(stderr, "ops-debug: %s\n", report->reduced);
+    }
+    if (report->threads_lost > 0) {
+        fprintf(stderr, "ops-debug: the calls of %" PRIu64 " threads are missing: no memory was left for their rings\n",
+                report->threads_lost);
+    }
     size_t shown =
         report->bundles < OPD_COUNT(report->bundle_paths) ? report->bundles : OPD_COUNT(report->bundle_paths);
     for (size_t i = 0; i < shown; i++) {
@@ -189,6 +196,8 @@ static void print_json(const opd_record_report *report)
         json_array_append_new(bundles, opd_document_text(report->bundle_paths[i]));
     }
     opd_document_put(document, "bundles", bundles);
+    opd_document_put(document, "threads_lost", opd_document_count(report->threads_lost));
+    opd_document_put(document, "reduced", opd_document_text(report->reduced));
     opd_document_put(document, "why_nothing", opd_document_text(report->why_nothing));
     opd_document_put(document, "trouble", opd_document_text(report->trouble));
     if (WIFSIGNALED(report->exit_status)) {

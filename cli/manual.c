@@ -87,7 +87,8 @@ int opd_manual_print(void)
         ".TP\n2\nusage\n.TP\n3\ncould not run: input or output, a damaged or foreign file, a missing library\n"
         ".PP\n\\fBrecord\\fR ends as the program ended (its status; its signal is raised again); 125 when ops\\-debug itself\n"
         "fails, 126 and 127 when the program cannot be executed or found.\n"
-        ".SH ENVIRONMENT\n.TP\nNO_COLOR\nwhen set, no colour is used\n.TP\nOPSDEBUG_STORE\ndirectory in which the tensors "
+        ".SH ENVIRONMENT\n.TP\nNO_COLOR\nwhen set, no colour is used\n.TP\nOPSDEBUG_SHM_DIR\na folder for the rings of "
+        "\\fBrecord\\fR in place of /dev/shm\n.TP\nOPSDEBUG_STORE\ndirectory in which the tensors "
         "of thin bundles are looked up\n",
         stdout);
     return OPD_EXIT_OK;

@@ -48,7 +48,7 @@ static bool has_steady_tsc(void)
 #endif
 }
 
-static void fill_control(opd_control *control, const opd_record_options *options, const char *out)
+static void fill_control(opd_control *control, const opd_record_options *options, uint64_t budget, const char *out)
 {
     struct timespec now;
     control->collector_pid = getpid();
@@ -58,10 +58,10 @@ static void fill_control(opd_control *control, const opd_record_options *options
     control->timeout_ms = options->timeout_ms;
     control->sample = options->sample;
     control->max_bundles = options->max_bundles;
-    control->budget = options->budget;
+    control->budget = budget;
     control->range_first = options->range_first;
     control->range_last = options->range_last;
-    control->file_bytes = opd_session_file_bytes(options->budget);
+    control->file_bytes = opd_session_file_bytes(budget);
     control->has_tsc = has_steady_tsc();
     control->ns_base = opd_now_ns();
     control->tsc_base = opd_now_ticks(control->has_tsc);
@@ -143,10 +143,10 @@ static void make_spares(const opd_collector *collector)
 }
 
 /* Under a file size limit neither we nor the program can have a process file; sparse ones count in full. */
-static opd_status check_file_limit(const opd_record_options *options)
+static opd_status check_file_limit(uint64_t budget)
 {
     struct rlimit limit;
-    uint64_t wanted = opd_session_file_bytes(options->budget);
+    uint64_t wanted = opd_session_file_bytes(budget);
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= wanted) {
         return OPD_OK;
     }
@@ -158,32 +158,30 @@ opd_status opd_collector_open(opd_collector *collector, const opd_record_options
 {
     const char *out = collector->out;
     *collector = (opd_collector){ .report = report, .out = out };
-    if (check_file_limit(options) != OPD_OK) {
-        return OPD_E_LIMIT;
-    }
+    uint64_t budget = options->budget;
     size_t length = strlen(out);
     collector->is_single = length > strlen(OPD_SUFFIX) && strcmp(out + length - strlen(OPD_SUFFIX), OPD_SUFFIX) == 0;
     opd_collector_sweep();
-    snprintf(collector->directory, sizeof(collector->directory), "%s%u-XXXXXX", OPD_SESSION_PREFIX,
-             (unsigned)geteuid());
-    if (mkdtemp(collector->directory) == NULL) {
-        opd_status status = opd_fail(OPD_E_IO, "%s: %s", collector->directory, strerror(errno));
-        collector->directory[0] = '\0';
-        return status;
+    opd_status status = opd_place_session(collector->directory, &budget, report);
+    if (status == OPD_OK) {
+        status = check_file_limit(budget);
     }
-    collector->control = map_control(collector->directory, true);
-    if (collector->control == NULL) {
-        opd_status status =
-            opd_fail(OPD_E_IO, "%s: no room for the session: %s", collector->directory, strerror(errno));
-        opd_collector_close(collector);
-        return status;
-    }
-    opd_status status = take_scratch(collector);
     if (status != OPD_OK) {
         opd_collector_close(collector);
         return status;
     }
-    fill_control(collector->control, options, out);
+    collector->control = map_control(collector->directory, true);
+    if (collector->control == NULL) {
+        status = opd_fail(OPD_E_IO, "%s: no room for the session: %s", collector->directory, strerror(errno));
+        opd_collector_close(collector);
+        return status;
+    }
+    status = take_scratch(collector);
+    if (status != OPD_OK) {
+        opd_collector_close(collector);
+        return status;
+    }
+    fill_control(collector->control, options, budget, out);
     opd_ticks_start(&collector->ticks, collector->control);
     collector->pid_namespace = opd_session_pid_namespace();
     make_spares(collector);
@@ -520,6 +518,7 @@ void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wa
     opd_drain_close(collector, watched);
     collector->report->suppressed += atomic_load(&process->suppressed);
     collector->report->data_refused += atomic_load(&process->arena.refused);
+    collector->report->threads_lost += atomic_load(&process->threads_lost);
     watched->is_done = true;
     unlink(watched->path);
     if (watched->calls > 0) { /* else its list of objects may have to explain why */

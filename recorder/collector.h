@@ -7,6 +7,8 @@
 #ifndef OPD_COLLECTOR_H
 #define OPD_COLLECTOR_H
 
+#include <dirent.h>
+
 #include <opsdebug/bundle.h>
 #include <opsdebug/record.h>
 
@@ -72,6 +74,25 @@ opd_status opd_collector_open(opd_collector *collector, const opd_record_options
 opd_status opd_collector_adopt(opd_collector *collector, const char *directory, opd_record_report *report);
 /* Closes the session to newcomers, unmaps, removes the directory. */
 void opd_collector_close(opd_collector *collector);
+
+/* --- where sessions are */
+
+#define OPD_PLACE_ROOTS 4u
+/* Folders that may hold sessions, best first. Returns how many. */
+uint32_t opd_place_roots(char roots[OPD_PLACE_ROOTS][OPD_SESSION_PATH]);
+
+/* Makes a session directory where there is room; *budget becomes what that place can hold, report->reduced says why. errors: E_IO. */
+opd_status opd_place_session(char directory[OPD_SESSION_PATH], uint64_t *budget, opd_record_report *report);
+
+/* Goes through the session directories of this user; zeroed before the first. */
+typedef struct opd_session_names {
+    char roots[OPD_PLACE_ROOTS][OPD_SESSION_PATH];
+    uint32_t count, at;
+    DIR *listing;
+    char directory[OPD_SESSION_PATH];
+} opd_session_names;
+/* The next one, in directory; false after the last, all closed. */
+bool opd_place_next(opd_session_names *names);
 
 /* Removes the directory of a session with all its files. */
 void opd_collector_remove(const char *directory);

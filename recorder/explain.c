@@ -161,6 +161,30 @@ static void explain_objects(char *text, size_t size, const opd_watched *watched)
     }
 }
 
+/* Processes that had the recorder and no room for their rings (their files are there, and nothing in them), or threads. */
+static bool explain_room(char *text, size_t size, const opd_collector *collector)
+{
+    DIR *listing = opendir(collector->directory);
+    const struct dirent *entry;
+    uint64_t count = 0;
+    for (const opd_watched *at = collector->first; at != NULL; at = at->next) {
+        count += atomic_load(&at->process->threads_lost);
+    }
+    while (collector->first == NULL && listing != NULL && (entry = readdir(listing)) != NULL) {
+        count += isdigit((unsigned char)entry->d_name[0]) != 0;
+    }
+    if (listing != NULL) {
+        closedir(listing);
+    }
+    if (count > 0) {
+        add(text, size,
+            "the recorder was loaded, but found no memory for its rings: %s is full, or memory is limited (ulimit -v); free some, or "
+            "name another folder by " OPD_PLACE_VARIABLE,
+            collector->directory);
+    }
+    return count > 0;
+}
+
 void opd_explain_nothing(opd_collector *collector, const opd_record_options *options)
 {
     char *text = collector->report->why_nothing;
@@ -181,6 +205,9 @@ void opd_explain_nothing(opd_collector *collector, const opd_record_options *opt
             "%s contains its own copy of a BLAS (%s): its calls do not go through the loader; link it with the shared "
             "library, or record with the C API (opsdebug/record.h)",
             path, facts.defines);
+    }
+    if (explain_room(text, size, collector)) {
+        return;
     }
     bool is_recorder_there = collector->first != NULL;
     if (!is_recorder_there && text[0] == '\0') {

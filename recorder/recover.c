@@ -152,31 +152,6 @@ static void recover_session(opd_record_report *report, const char *directory)
     opd_collector_close(&collector);
 }
 
-typedef struct session_names {
-    DIR *listing;
-    char directory[320];
-} session_names;
-
-/* The next session directory of this user; false after the last. */
-static bool next_session(session_names *names)
-{
-    char prefix[64];
-    const struct dirent *entry;
-    snprintf(prefix, sizeof(prefix), "ops-debug-%u-", (unsigned)geteuid());
-    while (names->listing != NULL && (entry = readdir(names->listing)) != NULL) {
-        struct stat status;
-        snprintf(names->directory, sizeof(names->directory), "/dev/shm/%s", entry->d_name);
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 && strlen(names->directory) < OPD_SESSION_PATH &&
-            lstat(names->directory, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid()) {
-            return true;
-        }
-    }
-    if (names->listing != NULL) {
-        closedir(names->listing);
-    }
-    return false;
-}
-
 /* Absolute path of a folder, or of a bundle that need not exist yet. */
 static bool resolve_out(char absolute[4096], const char *out)
 {
@@ -198,12 +173,11 @@ opd_record_left opd_record_left_behind(const char *out)
 {
     char absolute[4096];
     opd_record_left left = { 0 };
-    session_names names = { .listing = NULL };
+    opd_session_names names = { .count = 0 };
     if (!resolve_out(absolute, out)) {
         return left;
     }
-    names.listing = opendir("/dev/shm");
-    while (next_session(&names)) {
+    while (opd_place_next(&names)) {
         session_kind kind = look_at(names.directory, absolute);
         left.orphaned += kind == SESSION_ORPHANED;
         left.attended += kind == SESSION_ATTENDED;
@@ -223,8 +197,8 @@ opd_status opd_record_recover(opd_record_report *report, const char *out)
     if (left.attended == 0) {
         mend_partials(report, absolute);
     }
-    session_names names = { .listing = left.orphaned > 0 ? opendir("/dev/shm") : NULL };
-    while (next_session(&names)) {
+    opd_session_names names = { .count = 0 };
+    while (left.orphaned > 0 && opd_place_next(&names)) {
         if (look_at(names.directory, absolute) == SESSION_ORPHANED) {
             recover_session(report, names.directory);
         }

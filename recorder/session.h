@@ -20,7 +20,7 @@
 #define OPD_SESSION_LAYOUT   2u
 #define OPD_SESSION_VARIABLE "OPSDEBUG_SESSION"
 #define OPD_SESSION_ROOT     "/dev/shm"
-#define OPD_SESSION_PREFIX   OPD_SESSION_ROOT "/ops-debug-"
+#define OPD_PLACE_VARIABLE   "OPSDEBUG_SHM_DIR" /* a folder to use in place of OPD_SESSION_ROOT */
 #define OPD_CONTROL_FILE     "control"
 #define OPD_SPARE_COUNT      4u /* pre-sized files that wait for a process: it may not grow one under RLIMIT_FSIZE */
 #define OPD_CACHE_LINE       64
@@ -164,6 +164,7 @@ typedef struct opd_slot {
  * is good exactly while its tag stands; the high byte counts those who write there now: a chunk in use is not leased.
  */
 #define OPD_ARENA_CHUNKS 64u
+#define OPD_BUDGET_LEAST (UINT64_C(4096) * OPD_ARENA_CHUNKS) /* below it no data is kept */
 #define OPD_TAG_PIN      (UINT64_C(1) << 56)
 #define OPD_TAG_SERIAL   (OPD_TAG_PIN - 1)
 typedef struct opd_arena {

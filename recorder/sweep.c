@@ -97,26 +97,18 @@ static int compare_newest(const void *a, const void *b)
 
 void opd_collector_sweep(void)
 {
-    char prefix[64];
     void *block;
     uint32_t count = 0;
     if (opd_alloc_array(&block, DEAD_LISTED, sizeof(dead_session)) != OPD_OK) {
         return;
     }
     dead_session *dead = block;
-    const char *base = strrchr(OPD_SESSION_PREFIX, '/') + 1;
-    snprintf(prefix, sizeof(prefix), "%s%u-", base, (unsigned)geteuid());
-    DIR *listing = opendir(OPD_SESSION_ROOT);
-    const struct dirent *entry;
-    while (listing != NULL && count < DEAD_LISTED && (entry = readdir(listing)) != NULL) {
-        char *directory = dead[count].directory;
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
-            snprintf(directory, OPD_SESSION_PATH, "%s/%s", OPD_SESSION_ROOT, entry->d_name) < OPD_SESSION_PATH) {
+    opd_session_names names = { .count = 0 };
+    while (opd_place_next(&names)) {
+        if (count < DEAD_LISTED) {
+            memcpy(dead[count].directory, names.directory, sizeof(names.directory));
             count += is_dead(&dead[count]);
         }
-    }
-    if (listing != NULL) {
-        closedir(listing);
     }
     qsort(dead, count, sizeof(dead[0]), compare_newest);
     for (uint32_t i = 0; i < count; i++) {

@@ -87,6 +87,8 @@ typedef struct opd_record_report {
     uint32_t suppressed;     /* failures counted but not written */
     char bundle_paths[16][512];
     char why_nothing[1024];  /* when calls == 0: what was found (static BLAS, child without recorder, ...) and what to do */
+    uint64_t threads_lost;   /* threads whose calls found no room in shared memory */
+    char reduced[400];       /* what was given less memory than asked for, or another place, and why; "" = nothing */
     char trouble[512];       /* ops-debug's own trouble (disk full, ...), "" = none */
 } opd_record_report;
 

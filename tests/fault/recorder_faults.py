@@ -22,7 +22,7 @@ def need_root():
 def sessions(out):
     """Of this output: other recordings may go on at the same time."""
     found = set()
-    for control in glob.glob(f"/dev/shm/ops-debug-{os.geteuid()}-*/control"):
+    for control in glob.glob(f"/dev/shm/ops-debug-{os.geteuid()}-*/control") + glob.glob(f"/tmp/ops-debug-{os.geteuid()}-*/control"):
         try:
             with open(control, "rb") as page:
                 if os.fsencode(out) in page.read():
@@ -54,31 +54,87 @@ def full_output_folder_costs_only_the_bundle():
     assert any(".partial" in line for line in written) and any("/run-" in line for line in written), done.stderr
 
 
-def full_shared_memory_turns_the_recorder_off():
-    need_root()
-    program = [VICTIM, "threads", "10"]
-    status, stdout = alone(program)
-    for size, sees in (("16k", False), ("400k", False), ("4m", True)):
-        out = tempfile.mkdtemp(prefix="record-")
-        done = subprocess.run(in_small_mount("/dev/shm", size, [PROBE, "run", out, "--", *program]),
-                              capture_output=True, text=True, timeout=120)
-        assert (done.returncode, done.stdout) == (status, stdout), (size, done)
-        report = words([line for line in done.stderr.splitlines() if line.startswith("report ")][0])
-        assert (int(report["calls"]) > 0) == sees, (size, report, done.stderr)
+def in_small_mounts(places, size, command):
+    """command in a mount namespace where every place is a tmpfs of that size."""
+    mounts = " && ".join(f"mount -t tmpfs -o size={size} tmpfs {place}" for place in places)
+    return ["unshare", "-m", "sh", "-c", f'{mounts} && exec "$@"', "sh", *command]
 
 
-def full_shared_memory_keeps_digests_without_data():
+def record_in_small_mounts(places, size, program, options=()):
     need_root()
+    if os.path.realpath(BUILD).startswith("/tmp/") and "/tmp" in places:
+        raise Skip("the build is in /tmp, where a small file system is to be mounted")
+    out = tempfile.mkdtemp(prefix="record-", dir=TESTS)
+    try:
+        run = Run(program, options, out=out, wrap=in_small_mounts(places, size, []), env=dict(os.environ, TMPDIR="/tmp"))
+        assert (run.status, run.stdout) == alone(program), (size, run.status, run.stdout, run.stderr)
+    finally:
+        shutil.rmtree(out)
+    return run
+
+
+def tiny_shared_memory_moves_the_rings_to_a_folder_for_temporary_files():
+    for size in ("16k", "400k", "3m"):
+        run = record_in_small_mounts(["/dev/shm"], size, [VICTIM, "threads", "10"])
+        assert run.report["calls"] == "320" and run.report["lost"] == "0", (size, run.report)
+        assert "/dev/shm has " in run.reduced and run.reduced.endswith(": the rings are in /tmp"), (size, run.reduced)
+        assert all(call["operands"]["A"]["before"] != "-" for call in run.runs[0].calls)
+        assert not sessions(run.out), "the session is removed where it was"
+
+
+def little_memory_everywhere_records_what_fits_and_says_so():
+    for size, lost, sees in (("16k", 0, 0), ("400k", 0, 0), ("800k", 31, 10), ("3m", 27, 50)):
+        run = record_in_small_mounts(["/dev/shm", "/tmp"], size, [os.path.join(TESTS, "record_victim"), "threads", "10"])
+        if sees == 0:
+            assert "no room for the session: /dev/shm has " + size[:-1] in run.why and "without the recorder" in run.why, run.why
+            continue
+        # Threads that come late take the rings of those that have ended.
+        assert int(run.report["calls"]) >= sees and int(run.report["lost"]) <= lost, (size, run.report)
+        assert int(run.report["calls"]) + 10 * int(run.report["lost"]) == 320, (size, run.report)
+        assert "operand data gets" in run.reduced and "instead of 256 MiB" in run.reduced, (size, run.reduced)
+
+
+def shared_memory_of_a_container_keeps_the_data_of_a_failure():
+    """64 MiB, as containers have it: half of it stays the program's."""
     need_numpy()
-    program = [PYTHON, "-c", "import numpy as np\na = np.ones((700, 700))\nfor i in range(8): b = a @ a\nprint(b[0, 0])"]
-    status, stdout = alone(program)
-    out = tempfile.mkdtemp(prefix="record-")
-    done = subprocess.run(in_small_mount("/dev/shm", "6m", [PROBE, "run", out, "--", *program]), capture_output=True,
-                          text=True, timeout=120)
-    assert (done.returncode, done.stdout) == (status, stdout), done
-    run = Bundle(glob.glob(out + "/run-*.opsb")[0])
-    gemms = [call for call in run.calls if call["what"].startswith("dgemm")]
-    assert len(gemms) == 8 and all(call["operands"]["A"]["before"] != "-" for call in gemms)
+    program = script("""
+        import numpy as np
+        a = np.ones((300, 300))
+        for i in range(40): b = a @ a
+        print((np.full((300, 300), 1e200) @ np.full((300, 300), 1e200)).max())
+        """)
+    run = record_in_small_mounts(["/dev/shm", "/tmp"], "64m", program)
+    failing = run.failures[0].calls[-1]
+    assert failing["operands"]["A"]["stored"].startswith("1") and run.report["refused"] == "0", (failing, run.report)
+    assert "operand data gets 2" in run.reduced, run.reduced
+
+
+def program_that_fills_shared_memory_meets_no_bus_error():
+    """All the room goes to the program in the middle: the recorder keeps no more data, and touches no page that is not there."""
+    need_numpy()
+    program = script("""
+        import threading, numpy as np
+        def work(n):
+            for i in range(20): np.ones((n, n)) @ np.ones((n, n))
+        work(100)
+        written = 0
+        with open("/dev/shm/fill", "wb", buffering=0) as fill:
+            try:
+                while True: written += fill.write(bytes(4096))
+            except OSError as error:
+                print(error.strerror)
+        work(400)
+        others = [threading.Thread(target=work, args=(300,)) for i in range(4)]
+        for thread in others: thread.start()
+        for thread in others: thread.join()
+        print("over")
+        """)
+    need_root()
+    out = tempfile.mkdtemp(prefix="record-", dir=TESTS)
+    run = Run(program, out=out, wrap=in_small_mounts(["/dev/shm"], "64m", []))
+    shutil.rmtree(out)
+    assert run.status == 0 and run.stdout == "No space left on device\nover\n", (run.status, run.stdout, run.stderr)
+    assert int(run.report["calls"]) >= 40 and int(run.report["lost"]) == 4, run.report
 
 
 def limits_of_the_program_are_not_hit():
