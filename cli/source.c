@@ -283,7 +283,7 @@ bool opd_source_is_replayable(const opd_bundle *bundle, const opd_call *call)
 bool opd_source_can_replay(const char *path)
 {
     opd_bundle *bundle = NULL;
-    opd_subject subject;
+    opd_subject subject = { 0 };
     if (opd_bundle_open(&bundle, path) != OPD_OK) {
         return false;
     }

@@ -25,6 +25,13 @@ add_library(opd_warnings INTERFACE)
 target_compile_options(opd_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
   -Wmissing-prototypes -Wvla -Wcast-qual -Wpointer-arith -Wundef -Werror)
 
+# Seconds after which a test counts as hung: far beyond what the slowest takes on a busy machine, so that load fails none.
+if(OPD_SANITIZE)
+  set(OPD_TEST_TIMEOUT 3000)
+else()
+  set(OPD_TEST_TIMEOUT 900)
+endif()
+
 # opd_add_library(NAME sources... LINK libraries...): a static library of one folder.
 function(opd_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
@@ -45,5 +52,5 @@ function(opd_add_test name)
   opd_add_program(${name} ${arg_UNPARSED_ARGUMENTS} LINK ${arg_LINK} PkgConfig::cmocka)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" SKIP_RETURN_CODE 77 TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" SKIP_RETURN_CODE 77 TIMEOUT ${OPD_TEST_TIMEOUT})
 endfunction()

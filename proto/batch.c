@@ -12,7 +12,7 @@
 #include "frame.h"
 #include "index.h"
 
-#define BATCH_SLOTS      (BATCH_CALLS * 2)
+#define BATCH_SLOTS      ((size_t)BATCH_CALLS * 2)
 #define BATCH_POOL_LIMIT FRAME_LIMIT
 #define BATCH_BOUND      (FRAME_LIMIT - (64u << 10)) /* leaves room for one more call and the framing */
 
@@ -219,9 +219,9 @@ static uint32_t intern_thread(opd_batch *batch, uint32_t pid, uint32_t tid)
 
 static bool is_set(const opd_health *health)
 {
-    static const opd_health none;
-
-    return memcmp(health, &none, sizeof(none)) != 0;
+    return health->count != 0 || health->nan != 0 || health->pos_inf != 0 || health->neg_inf != 0 ||
+           health->subnormal != 0 || health->zero != 0 || health->first_nan != 0 || health->first_inf != 0 ||
+           health->min != 0 || health->max != 0 || health->mean != 0;
 }
 
 static void fill_operand(opd_batch *batch, opd_batch_operand *item, const opd_operand *operand)

@@ -86,7 +86,7 @@ opd_status batch_add(opd_batch *batch, const opd_call *call);
 opd_status batch_encode(opd_buffer *out, const opd_batch *batch);
 
 /* Decodes a Batch message into an empty batch. errors: E_FORMAT, E_LIMIT, E_NOMEM. */
-opd_status batch_decode(opd_batch *batch, const uint8_t *message, size_t size);
+opd_status batch_decode(opd_batch *batch, const uint8_t *bytes, size_t size);
 /* Call i of either side's rows. errors: E_FORMAT. */
 opd_status batch_call(opd_call *out, const opd_batch *batch, size_t i);
 

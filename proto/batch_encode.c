@@ -212,7 +212,7 @@ static opd_status encoding_begin(encoding *to, const opd_batch *batch)
     size_t operands = batch->operand_count * OPERAND_COLUMNS;
     size_t health = batch->operand_count * 2 * HEALTH_COLUMNS;
     size_t words = rows + operands + health + batch->thread_count;
-    size_t thread_bytes = batch->thread_count * (sizeof(*to->threads) + sizeof(*to->thread_pointers));
+    size_t thread_bytes = batch->thread_count * (sizeof(*to->threads) + sizeof(void *));
     size_t bytes = words * sizeof(uint64_t) + thread_bytes + batch->operand_count * 2 * DIGEST;
     opd_status status = opd_alloc(&to->memory, bytes);
 

@@ -46,6 +46,16 @@ bool case_has_range(uint64_t *low, uint64_t *high, const opd_operand *operand)
     return true;
 }
 
+/* Puts operands i and k into the lower of their groups; false when they are in one already. */
+static bool join_groups(case_layout *layout, int i, int k)
+{
+    int to = layout->group[i] < layout->group[k] ? layout->group[i] : layout->group[k];
+    bool is_news = layout->group[i] != layout->group[k];
+
+    layout->group[i] = layout->group[k] = to;
+    return is_news;
+}
+
 /* Operands whose ranges meet get the same group: the number of their first. */
 static void group_operands(case_layout *layout, const opd_call *call)
 {
@@ -62,11 +72,8 @@ static void group_operands(case_layout *layout, const opd_call *call)
         is_changed = false;
         for (int i = 0; i < call->operand_count; i++) {
             for (int k = 0; k < i; k++) {
-                if (layout->group[i] != layout->group[k] && has[i] && has[k] && low[i] < high[k] && low[k] < high[i]) {
-                    int to = layout->group[i] < layout->group[k] ? layout->group[i] : layout->group[k];
-                    layout->group[i] = layout->group[k] = to;
-                    is_changed = true;
-                }
+                bool do_meet = has[i] && has[k] && low[i] < high[k] && low[k] < high[i];
+                is_changed = (do_meet && join_groups(layout, i, k)) || is_changed;
             }
         }
     }
@@ -139,7 +146,7 @@ static opd_status block_new(opd_block *out, uint64_t bytes, uint64_t address, ui
     if (bytes > SIZE_MAX - 4 * (uint64_t)PAGE) {
         return opd_fail(OPD_E_LIMIT, "a block of %" PRIu64 " bytes", bytes);
     }
-    block.size = (size_t)bytes + 2 * PAGE;
+    block.size = (size_t)bytes + (size_t)2 * PAGE;
     if (is_sparse) {
         block.memory = mmap(NULL, block.size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (block.memory == MAP_FAILED) {
@@ -157,7 +164,7 @@ static opd_status block_new(opd_block *out, uint64_t bytes, uint64_t address, ui
 }
 
 /* Makes the pages of [from, to) of a sparse block usable, filled with the canary. */
-static opd_status open_range(char *from, char *to)
+static opd_status open_range(char *from, const char *to)
 {
     char *start = from - ((uintptr_t)from & (PAGE - 1));
     size_t size = (size_t)(to - start);

@@ -272,7 +272,7 @@ opd_status codec_encode(opd_coded *out, opd_codec *codec, const void *src, size_
 }
 
 /* The declared size is checked before a byte is decompressed; the output cannot grow past it. */
-static opd_status decompress(opd_codec *codec, void *dst, size_t size, const uint8_t *src, size_t src_size)
+static opd_status decompress(opd_codec *codec, void *dst, size_t dst_size, const uint8_t *src, size_t src_size)
 {
     unsigned long long declared = ZSTD_getFrameContentSize(src, src_size);
     opd_status status = need_decompressor(codec);
@@ -280,14 +280,14 @@ static opd_status decompress(opd_codec *codec, void *dst, size_t size, const uin
     if (status != OPD_OK) {
         return status;
     }
-    if (declared != size) {
-        return opd_fail(OPD_E_FORMAT, "a zstd frame does not declare the %zu bytes it should hold", size);
+    if (declared != dst_size) {
+        return opd_fail(OPD_E_FORMAT, "a zstd frame does not declare the %zu bytes it should hold", dst_size);
     }
-    size_t got = ZSTD_decompressDCtx(codec->decompressor, dst, size, src, src_size);
+    size_t got = ZSTD_decompressDCtx(codec->decompressor, dst, dst_size, src, src_size);
     if (ZSTD_isError(got)) {
         return opd_fail(OPD_E_FORMAT, "zstd: %s", ZSTD_getErrorName(got));
     }
-    return got == size ? OPD_OK : opd_fail(OPD_E_FORMAT, "a zstd frame holds %zu bytes, not %zu", got, size);
+    return got == dst_size ? OPD_OK : opd_fail(OPD_E_FORMAT, "a zstd frame holds %zu bytes, not %zu", got, dst_size);
 }
 
 static opd_status decode_planes(void *dst, size_t size, opd_codec *codec, const opd_coded *coded)

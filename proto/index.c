@@ -117,12 +117,12 @@ opd_status index_add_frame(opd_index *index, const opd_frame_view *frame)
             return status;
         }
         while (wire_next(&field, parts.message, parts.message_size, &at)) {
-            if (frame->kind == KIND_BATCH && field.number == 1 && field.value <= BATCH_CALLS) {
-                entry.detail = (uint32_t)field.value;
-            } else if (frame->kind == KIND_TENSOR && field.number == 1 && field.size == sizeof(digest.bytes)) {
+            bool is_tensor = frame->kind == KIND_TENSOR;
+            uint64_t most = is_tensor ? UINT32_MAX : BATCH_CALLS;
+            if (is_tensor && field.number == 1 && field.size == sizeof(digest.bytes)) {
                 memcpy(digest.bytes, field.bytes, sizeof(digest.bytes));
-            } else if (frame->kind == KIND_TENSOR && field.number == 2 && field.value <= UINT32_MAX) {
-                entry.detail = (uint32_t)field.value;
+            } else if (field.number == (is_tensor ? 2u : 1u) && field.value <= most) {
+                entry.detail = (uint32_t)field.value; /* chunk number; calls */
             }
         }
     }

@@ -137,7 +137,7 @@ opd_status info_put_backtrace(opd_buffer *out, uint32_t thread, const opd_frame 
     opd_status status = opd_alloc_array((void **)&items, n + 1, sizeof(*items));
 
     if (status == OPD_OK) {
-        status = opd_alloc_array((void **)&message.frame, n + 1, sizeof(*message.frame));
+        status = opd_alloc_array((void **)&message.frame, n + 1, sizeof(void *));
     }
     if (status == OPD_OK) {
         for (size_t i = 0; i < n; i++) {

@@ -30,13 +30,13 @@ opd_status info_put_lineage(opd_buffer *out, const opd_lineage *from);
 opd_status info_put_backtrace(opd_buffer *out, uint32_t thread, const opd_frame *frames, int count);
 
 /* Each unpacks a message; texts too long for their field are cut. errors: E_FORMAT, E_LIMIT, E_NOMEM. */
-opd_status info_get_header(opd_header_info *to, const uint8_t *message, size_t size);
-opd_status info_get_environment(opd_environment_info *to, const uint8_t *message, size_t size);
-opd_status info_get_module(opd_module *to, uint32_t *number, const uint8_t *message, size_t size);
-opd_status info_get_thread(opd_thread_info *to, const uint8_t *message, size_t size);
-opd_status info_get_event(opd_event *to, const uint8_t *message, size_t size);
-opd_status info_get_failure(opd_failure *to, const uint8_t *message, size_t size);
-opd_status info_get_lineage(opd_lineage *to, const uint8_t *message, size_t size);
-opd_status info_get_backtrace(opd_backtrace *to, const uint8_t *message, size_t size);
+opd_status info_get_header(opd_header_info *to, const uint8_t *bytes, size_t size);
+opd_status info_get_environment(opd_environment_info *to, const uint8_t *bytes, size_t size);
+opd_status info_get_module(opd_module *to, uint32_t *number, const uint8_t *bytes, size_t size);
+opd_status info_get_thread(opd_thread_info *to, const uint8_t *bytes, size_t size);
+opd_status info_get_event(opd_event *to, const uint8_t *bytes, size_t size);
+opd_status info_get_failure(opd_failure *to, const uint8_t *bytes, size_t size);
+opd_status info_get_lineage(opd_lineage *to, const uint8_t *bytes, size_t size);
+opd_status info_get_backtrace(opd_backtrace *to, const uint8_t *bytes, size_t size);
 
 #endif

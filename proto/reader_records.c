@@ -9,7 +9,7 @@
 #include "reader.h"
 
 /* Room for one more item, zeroed. */
-static opd_status append(void **array, size_t *count, size_t *capacity, size_t size, void **item)
+static opd_status append(void **array, const size_t *count, size_t *capacity, size_t size, void **item)
 {
     if (*count == *capacity) {
         size_t grown = *capacity ? *capacity * 2 : 16;

@@ -76,7 +76,7 @@ static opd_status read_chunk(uint8_t *dst, uint64_t size, const opd_bundle *bund
                              uint32_t chunk, opd_codec *codec)
 {
     opd_frame_view frame;
-    opd_tensor_place place;
+    opd_tensor_place place = { 0 };
     uint64_t start = (uint64_t)chunk * CODEC_CHUNK;
     uint32_t entry = blob->entry + chunk;
 

@@ -181,7 +181,7 @@ opd_status writer_record(opd_writer *writer, const opd_record_part *parts, size_
 
     for (size_t i = 0; i < count; i++) {
         bool is_last = i + 1 == count;
-        if (used + 2 * WIRE_VARINT_MAX + (is_last ? 0 : parts[i].size) > sizeof(front)) {
+        if (used + (size_t)2 * WIRE_VARINT_MAX + (is_last ? 0 : parts[i].size) > sizeof(front)) {
             return opd_fail(OPD_E_LIMIT, "a record's first part of %zu bytes is too long", parts[i].size);
         }
         used += wire_put_length(front + used, parts[i].field, parts[i].size);

@@ -137,7 +137,7 @@ static int spawn_script(int *pid, char *const *argv, char **environment)
     while (argv[count] != NULL) {
         count++;
     }
-    if (!opd_launch_find(path, sizeof(path), argv[0])) {
+    if (count == 0 || !opd_launch_find(path, sizeof(path), argv[0])) {
         return ENOENT;
     }
     if (opd_alloc_array(&block, count + 2, sizeof(char *)) != OPD_OK) {

@@ -18,7 +18,7 @@
 
 #define DEAD_KEPT   8u
 #define DEAD_LISTED 256u
-#define DAY_SECONDS (24 * 60 * 60)
+#define DAY_SECONDS ((time_t)24 * 60 * 60)
 
 typedef struct dead_session {
     char directory[OPD_SESSION_PATH];

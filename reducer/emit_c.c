@@ -48,9 +48,12 @@ static void print_head(opd_emitter *emit, const needs *need)
     opd_call_describe(call, sizeof(call), &emit->item->call);
     opd_buffer_print(emit->out, "/*\n * ");
     print_comment(emit->out, call);
-    opd_buffer_print(emit->out, ": %s%s%s%s%s\n", opd_outcome_name(failure->outcome),
-                     failure->operand[0] != '\0' ? " in " : "", failure->operand, failure->label[0] != '\0' ? ", " : "",
-                     failure->label);
+    opd_buffer_print(emit->out, ": %s%s", opd_outcome_name(failure->outcome),
+                     failure->operand[0] != '\0' ? " in " : "");
+    print_comment(emit->out, failure->operand);
+    opd_buffer_print(emit->out, "%s", failure->label[0] != '\0' ? ", " : "");
+    print_comment(emit->out, failure->label);
+    opd_buffer_print(emit->out, "\n");
     if (failure->reason[0] != '\0') {
         opd_buffer_print(emit->out, " * ");
         print_comment(emit->out, failure->reason);

@@ -21,6 +21,7 @@ typedef struct entry {
     opd_verdict verdict;
     bool is_used;
     int64_t next; /* later run of the same key */
+    int64_t last; /* of the first run of a key: its latest */
     opd_failure observed;
 } entry;
 
@@ -96,12 +97,9 @@ static opd_status insert(opd_ledger *ledger, const entry *run)
     if (*slot == NO_ENTRY) {
         *slot = ledger->count;
     } else {
-        int64_t last = *slot;
-        while (ledger->entries[last].next != NO_ENTRY) {
-            last = ledger->entries[last].next;
-        }
-        ledger->entries[last].next = ledger->count;
+        ledger->entries[ledger->entries[*slot].last].next = ledger->count;
     }
+    ledger->entries[*slot].last = ledger->count;
     ledger->count++;
     return OPD_OK;
 }
@@ -167,7 +165,8 @@ static bool parse_line(entry *run, char *line)
         }
     }
     opd_failure *f = &run->observed;
-    if (number[0] < 0 || number[0] > OPD_VERDICT_UNRESOLVED || number[5] < -1 || number[5] > OPD_MAX_RANK) {
+    if (number[0] < 0 || number[0] > OPD_VERDICT_UNRESOLVED || number[5] < -1 || number[5] > OPD_MAX_RANK ||
+        number[1] < 0 || number[1] > INT32_MAX || opd_outcome_name((opd_outcome)number[1])[0] == '?') {
         return false;
     }
     run->key.purpose = (opd_purpose)line[0];

@@ -11,7 +11,7 @@
 
 #include "job.h"
 
-#define REFERENCE_OPERATIONS 8e9
+#define REFERENCE_LIMIT 8e9
 
 /* What was recorded of this call's surroundings, as far as it is known. */
 typedef struct recorded {
@@ -179,20 +179,21 @@ static void note_alignment(char *notes, size_t size, const opd_job *job)
 }
 
 /* The reference is slower than a library by orders of magnitude: left out where the answer does not hang on it. */
-static void spare_reference(opd_job *job, const opd_failure *expected)
+static void spare_reference(opd_job *job, const opd_failure *expected, double limit)
 {
     opd_outcome outcome = expected != NULL ? expected->outcome : OPD_OUTCOME_OK;
     if (outcome == OPD_OUTCOME_HANG) {
         job->skip_reference = true; /* whether it returns is the question */
     }
-    job->is_reference_dear = outcome != OPD_OUTCOME_MISMATCH && opd_call_flops(&job->call) > REFERENCE_OPERATIONS;
+    job->reference_limit = limit > 0 ? limit : REFERENCE_LIMIT;
+    job->is_reference_dear = outcome != OPD_OUTCOME_MISMATCH && opd_call_flops(&job->call) > job->reference_limit;
 }
 
 static void note_reference(char *notes, size_t size, const opd_job *job, const opd_replay_result *result)
 {
     if (job->is_reference_dear && !job->skip_reference && !job->is_born_expected && !result->numbers.is_valid) {
         opd_line(notes, size, "reference: not run, the call has %.2g operations (limit %.2g)",
-                 opd_call_flops(&job->call), REFERENCE_OPERATIONS);
+                 opd_call_flops(&job->call), job->reference_limit);
     }
 }
 
@@ -281,7 +282,7 @@ opd_status opd_replay(opd_replay_result *out, const opd_bundle *environment_of, 
     }
     job->is_born_expected = options->lazy_reference && expected != NULL &&
                             (expected->outcome == OPD_OUTCOME_NAN_BORN || expected->outcome == OPD_OUTCOME_INF_BORN);
-    spare_reference(job, expected);
+    spare_reference(job, expected, options->reference_limit);
     if (then.environment != NULL) {
         status = opd_environment_read(&here);
         if (status == OPD_OK) {

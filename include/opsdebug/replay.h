@@ -35,6 +35,7 @@ typedef struct opd_replay_options {
     bool keep_outputs;     /* bring the output bytes back in opd_replay_result.outputs */
     bool skip_reference;   /* do not run the reference (bitwise comparison and classes only) */
     bool lazy_reference;   /* do not run it when the expected NaN or Inf was born again with the recorded bits */
+    double reference_limit; /* operations of a call beyond which the reference is left out where the answer does not hang on it; 0 = 8e9 */
     const char *worker;    /* path of opd-worker; NULL = beside this program, then ../libexec/opsdebug/ */
 } opd_replay_options;
 #define OPD_REPLAY_OPTIONS_INIT { .repeat = 1 }

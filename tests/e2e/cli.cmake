@@ -4,7 +4,7 @@ set_target_properties(make_bundle PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BI
 
 foreach(script cli_bad_input cli_main_job cli_install cli_open cli_reduce_killed cli_salvage)
   add_test(NAME ${script} COMMAND /usr/bin/python3 ${CMAKE_CURRENT_SOURCE_DIR}/${script}.py ${CMAKE_BINARY_DIR})
-  set_tests_properties(${script} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 600)
+  set_tests_properties(${script} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT ${OPD_TEST_TIMEOUT})
 endforeach()
 
 # Faults of real libraries through the whole path, named by what happens; each .json cites the report upstream.
@@ -12,6 +12,6 @@ file(GLOB cases CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cases/*.json)
 foreach(case ${cases})
   get_filename_component(name ${case} NAME_WE)
   add_test(NAME case_${name} COMMAND /usr/bin/python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli_cases.py ${CMAKE_BINARY_DIR} ${case})
-  set_tests_properties(case_${name} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 600
+  set_tests_properties(case_${name} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT ${OPD_TEST_TIMEOUT}
     ENVIRONMENT "${recorded_under_asan}")
 endforeach()

@@ -55,7 +55,7 @@ foreach(script recorder_cases.py odd_cases.py)
   list(TRANSFORM cases REPLACE "^def ([a-z_0-9]+).*" "\\1")
   foreach(case ${cases})
     add_test(NAME record_${case} COMMAND /usr/bin/python3 ${CMAKE_CURRENT_LIST_DIR}/${script} ${CMAKE_BINARY_DIR} ${case})
-    set_tests_properties(record_${case} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT 300
+    set_tests_properties(record_${case} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT ${OPD_TEST_TIMEOUT}
       ENVIRONMENT "OPD_SANITIZE=${OPD_SANITIZE}")
   endforeach()
 endforeach()

@@ -4,12 +4,12 @@ foreach(command ${commands})
   get_filename_component(case ${command} DIRECTORY)
   get_filename_component(name ${case} NAME)
   add_test(NAME golden_${name} COMMAND /usr/bin/python3 ${CMAKE_CURRENT_SOURCE_DIR}/run_golden.py ${CMAKE_BINARY_DIR} ${case})
-  set_tests_properties(golden_${name} PROPERTIES LABELS golden SKIP_RETURN_CODE 77 TIMEOUT 300)
+  set_tests_properties(golden_${name} PROPERTIES LABELS golden SKIP_RETURN_CODE 77 TIMEOUT ${OPD_TEST_TIMEOUT})
 endforeach()
 
 add_test(NAME golden_readme_session
   COMMAND /usr/bin/python3 ${CMAKE_CURRENT_SOURCE_DIR}/run_readme.py ${CMAKE_BINARY_DIR})
-set_tests_properties(golden_readme_session PROPERTIES LABELS golden SKIP_RETURN_CODE 77 TIMEOUT 300)
+set_tests_properties(golden_readme_session PROPERTIES LABELS golden SKIP_RETURN_CODE 77 TIMEOUT ${OPD_TEST_TIMEOUT})
 
 # Gates over the sources. They depend on nothing that is built.
 set(support ${CMAKE_SOURCE_DIR}/tests/support)

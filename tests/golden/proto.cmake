@@ -6,4 +6,4 @@ set_target_properties(test_golden_bundle PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${C
 add_test(NAME test_golden_bundle COMMAND test_golden_bundle ${golden_v1})
 add_test(NAME test_bundle_by_protoc COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/check_bundle.py ${CMAKE_SOURCE_DIR}/proto
   ${golden_v1} $<TARGET_FILE:write_golden>)
-set_tests_properties(test_golden_bundle test_bundle_by_protoc PROPERTIES LABELS golden TIMEOUT 60)
+set_tests_properties(test_golden_bundle test_bundle_by_protoc PROPERTIES LABELS golden TIMEOUT ${OPD_TEST_TIMEOUT})

@@ -283,6 +283,30 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
+/* Names in a failure come from a bundle, which anyone may have written: they stay inside the comment. */
+static void names_of_the_failure_cannot_end_the_comment(void **state)
+{
+    const opd_failure failures[] = {
+        { .outcome = OPD_OUTCOME_MISMATCH, .operand = "*/ #error out /*", .index_rank = -1 },
+        { .outcome = OPD_OUTCOME_MISMATCH, .label = "x\n*/ #error out /*", .index_rank = -1 },
+        { .outcome = OPD_OUTCOME_MISMATCH, .reason = "**//\n*/ #error out", .index_rank = -1 },
+    };
+    opd_case item;
+    (void)state;
+    make_case(&item, opd_routine_find("dscal"), OPD_CALL_CBLAS, 1);
+    for (size_t i = 0; i < OPD_COUNT(failures); i++) {
+        opd_buffer text;
+        opd_emit_options options = { 0 };
+        opd_buffer_init(&text, (size_t)1 << 20);
+        assert_int_equal(opd_emit_c(&text, &item, &failures[i], &options), OPD_OK);
+        const uint8_t *end = memmem(text.bytes, text.size, "*/", 2);
+        assert_non_null(end);
+        assert_memory_equal(end, "*/\n#define _GNU_SOURCE\n", 23);
+        opd_buffer_done(&text);
+    }
+    opd_case_done(&item);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,6 +314,7 @@ int main(void)
         cmocka_unit_test(fortran_programs_of_healthy_calls_end_with_zero),
         cmocka_unit_test(programs_with_a_wrong_expectation_end_with_one),
         cmocka_unit_test(programs_set_the_floating_point_mode_of_the_call),
+        cmocka_unit_test(names_of_the_failure_cannot_end_the_comment),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
