@@ -171,6 +171,12 @@ static void print_summary(const opd_record_report *report, const opd_record_opti
     if (report->trouble[0] != '\0') {
         fprintf(stderr, "ops-debug: %s\n", report->trouble);
     }
+    if (report->bundles_cut > 1) {
+        fprintf(stderr, "ops-debug: %u failures in all have no whole bundle\n", report->bundles_cut);
+    }
+    if (report->run_trouble[0] != '\0') {
+        fprintf(stderr, "ops-debug: %s\n", report->run_trouble);
+    }
     if (shown > 0) {
         bool can_run = opd_source_can_replay(report->bundle_paths[0]);
         opd_phrase_shell(word, sizeof word, shorten(report->bundle_paths[0]));
@@ -191,6 +197,7 @@ static void print_json(const opd_record_report *report)
     opd_document_put(document, "bytes_seen", opd_document_count(report->bytes_seen));
     opd_document_put(document, "bytes_stored", opd_document_count(report->bytes_stored));
     opd_document_put(document, "failures", json_integer(report->bundles));
+    opd_document_put(document, "failures_cut", json_integer(report->bundles_cut));
     opd_document_put(document, "suppressed", json_integer(report->suppressed));
     for (size_t i = 0; i < report->bundles && i < OPD_COUNT(report->bundle_paths); i++) {
         json_array_append_new(bundles, opd_document_text(report->bundle_paths[i]));
@@ -199,6 +206,7 @@ static void print_json(const opd_record_report *report)
     opd_document_put(document, "threads_lost", opd_document_count(report->threads_lost));
     opd_document_put(document, "reduced", opd_document_text(report->reduced));
     opd_document_put(document, "why_nothing", opd_document_text(report->why_nothing));
+    opd_document_put(document, "run_trouble", opd_document_text(report->run_trouble));
     opd_document_put(document, "trouble", opd_document_text(report->trouble));
     if (WIFSIGNALED(report->exit_status)) {
         opd_document_put(document, "signal", json_integer(WTERMSIG(report->exit_status)));

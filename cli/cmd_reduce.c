@@ -12,7 +12,6 @@
 #include <opsdebug/reduce.h>
 
 #include "c_file.h"
-#include "claim.h"
 #include "document.h"
 #include "oracle.h"
 #include "phrases.h"

@@ -56,6 +56,9 @@ static int print_recovered(const opd_record_report *report, const salvage_option
     if (report->trouble[0] != '\0') {
         fprintf(stderr, "ops-debug: %s\n", report->trouble);
     }
+    if (report->run_trouble[0] != '\0') {
+        fprintf(stderr, "ops-debug: %s\n", report->run_trouble);
+    }
     if (o->shared.is_json) {
         json_t *document = json_object();
         json_t *paths = json_array();

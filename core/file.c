@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 /* Up to here a file is read into memory: as fast as a mapping, and a later truncation cannot raise SIGBUS. */
 #define READ_WHOLE_BYTES ((size_t)64 * 1024)
 #define TEMPORARY_TRIES  100
+#define RESERVE_LEAST    ((uint64_t)8 * 1024)
 /* Extents kept of a sparse file; what lies behind the last counts as data. */
 #define EXTENTS_MAX ((size_t)1 << 20)
 
@@ -49,11 +51,13 @@ typedef struct file_sink {
     opd_sink base; /* first, so that a pointer to it is a pointer to the whole */
     char *path;
     int fd;
+    bool has_reserve;
+    uint64_t size; /* written so far */
 } file_sink;
 
 static opd_status file_write(opd_sink *sink, const void *bytes, size_t size)
 {
-    const file_sink *file = (const file_sink *)sink;
+    file_sink *file = (file_sink *)sink;
     const uint8_t *at = bytes;
     if (opd_fault_hits(&write_countdown)) {
         errno = EIO;
@@ -69,13 +73,33 @@ static opd_status file_write(opd_sink *sink, const void *bytes, size_t size)
         }
         at += done;
         size -= (size_t)done;
+        file->size += (uint64_t)done;
     }
     return OPD_OK;
 }
 
+/* Blocks behind the end of the file, as many of them as there is room for; where the file system has no such thing, none. */
+static void file_reserve(opd_sink *sink, uint64_t bytes)
+{
+    file_sink *file = (file_sink *)sink;
+    bool is_done = false;
+    for (uint64_t part = bytes; !is_done && part >= RESERVE_LEAST; part /= 2) {
+        is_done = fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)file->size, (off_t)part) == 0;
+        file->has_reserve |= is_done;
+    }
+}
+
+static void give_reserve_back(file_sink *file)
+{
+    if (file->has_reserve && ftruncate(file->fd, (off_t)file->size) == 0) {
+        file->has_reserve = false;
+    }
+}
+
 static opd_status file_flush(opd_sink *sink)
 {
-    const file_sink *file = (const file_sink *)sink;
+    file_sink *file = (file_sink *)sink;
+    give_reserve_back(file);
     /* EINVAL, EROFS: a pipe, a terminal or /dev/null, which have no stable storage. */
     if (fsync(file->fd) != 0 && errno != EINVAL && errno != EROFS) {
         return opd_fail(OPD_E_IO, "cannot sync %s: %s", file->path, strerror(errno));
@@ -87,6 +111,7 @@ static opd_status file_close(opd_sink *sink)
 {
     file_sink *file = (file_sink *)sink;
     opd_status status = OPD_OK;
+    give_reserve_back(file);
     /* On Linux the descriptor is gone after EINTR too: never try again. */
     if (close(file->fd) != 0 && errno != EINTR) {
         status = opd_fail(OPD_E_IO, "cannot close %s: %s", file->path, strerror(errno));
@@ -116,9 +141,10 @@ static opd_status open_sink(opd_sink **out, const char *opened, const char *show
         status = opd_fail(OPD_E_IO, "cannot create %s: %s", shown, strerror(errno));
         goto out;
     }
-    *file = (file_sink){ .base = { .write = file_write, .flush = file_flush, .close = file_close },
-                         .path = copy,
-                         .fd = fd };
+    *file =
+        (file_sink){ .base = { .write = file_write, .flush = file_flush, .close = file_close, .reserve = file_reserve },
+                     .path = copy,
+                     .fd = fd };
     *out = &file->base;
     return OPD_OK;
 out:
@@ -130,6 +156,44 @@ out:
 opd_status opd_sink_open_file(opd_sink **out, const char *path)
 {
     return open_sink(out, path, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
+}
+
+/* Does the name still lead to the locked file? Whoever had it before may have renamed it meanwhile. */
+static bool is_named(int fd, const char *path)
+{
+    struct stat held;
+    struct stat named;
+    return fstat(fd, &held) == 0 && stat(path, &named) == 0 && held.st_dev == named.st_dev &&
+           held.st_ino == named.st_ino;
+}
+
+opd_status opd_sink_open_own(opd_sink **out, const char *path, const char *shown)
+{
+    opd_sink *sink = NULL;
+    for (int i = 0; i < TEMPORARY_TRIES; i++) {
+        opd_status status = open_sink(&sink, path, shown, O_WRONLY | O_CREAT | O_CLOEXEC);
+        if (status != OPD_OK) {
+            return status;
+        }
+        int fd = ((file_sink *)sink)->fd;
+        bool is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+        if (!is_locked && errno == EWOULDBLOCK) {
+            sink->close(sink);
+            return opd_fail(OPD_E_IO, "cannot create %s: another process is writing it", shown);
+        }
+        /* A file system without locks is used all the same. */
+        if (!is_locked || is_named(fd, path)) {
+            if (ftruncate(fd, 0) != 0 && errno != EINVAL) {
+                status = opd_fail(OPD_E_IO, "cannot create %s: %s", shown, strerror(errno));
+                sink->close(sink);
+                return status;
+            }
+            *out = sink;
+            return OPD_OK;
+        }
+        sink->close(sink);
+    }
+    return opd_fail(OPD_E_IO, "cannot create %s: other processes keep writing it", shown);
 }
 
 static opd_status read_whole(opd_mapping *out, int fd, size_t size, const char *path)

@@ -87,10 +87,7 @@ opd_status writer_create(opd_writer **out, const char *path, const char *tempora
         status = temporary ? opd_strdup(&writer->temporary, temporary) : partial_name(&writer->temporary, path);
     }
     if (status == OPD_OK) {
-        status = opd_sink_open_file(&writer->sink, writer->temporary);
-        if (status == OPD_E_IO) {
-            status = opd_fail(OPD_E_IO, "cannot create %s: %s", path, strerror(errno)); /* as the user named it */
-        }
+        status = opd_sink_open_own(&writer->sink, writer->temporary, path);
     }
     if (status != OPD_OK) {
         writer_free(writer);
@@ -212,6 +209,13 @@ uint64_t opd_writer_size(const opd_writer *writer)
     return writer->offset;
 }
 
+void opd_writer_reserve(opd_writer *writer, uint64_t bytes)
+{
+    if (writer->sink->reserve && writer->broken == OPD_OK) {
+        writer->sink->reserve(writer->sink, bytes);
+    }
+}
+
 opd_status opd_writer_flush(opd_writer *writer)
 {
     opd_status status = writer_flush_batch(writer);
@@ -298,11 +302,7 @@ opd_status opd_writer_close(opd_writer *writer)
     if (status == OPD_OK) {
         status = writer->sink->flush(writer->sink);
     }
-    opd_status closed = writer->sink->close(writer->sink);
-    writer->sink = NULL;
-    if (status == OPD_OK) {
-        status = closed;
-    }
+    /* Renamed before it is closed: with the close goes the lock, and another may take up the name. */
     if (status == OPD_OK && writer->path) {
         if (rename(writer->temporary, writer->path) != 0) {
             status =
@@ -310,6 +310,11 @@ opd_status opd_writer_close(opd_writer *writer)
         } else {
             sync_directory(writer->path);
         }
+    }
+    opd_status closed = writer->sink->close(writer->sink);
+    writer->sink = NULL;
+    if (status == OPD_OK && !writer->path) { /* a file is on disk and in its place by now */
+        status = closed;
     }
     writer_free(writer);
     return status;

@@ -159,8 +159,7 @@ opd_status opd_collector_open(opd_collector *collector, const opd_record_options
     const char *out = collector->out;
     *collector = (opd_collector){ .report = report, .out = out };
     uint64_t budget = options->budget;
-    size_t length = strlen(out);
-    collector->is_single = length > strlen(OPD_SUFFIX) && strcmp(out + length - strlen(OPD_SUFFIX), OPD_SUFFIX) == 0;
+    collector->is_single = opd_collector_is_single(out);
     opd_collector_sweep();
     opd_status status = opd_place_session(collector->directory, &budget, report);
     if (status == OPD_OK) {
@@ -205,9 +204,8 @@ opd_status opd_collector_adopt(opd_collector *collector, const char *directory, 
     }
     snprintf(collector->directory, sizeof(collector->directory), "%s", directory);
     collector->out = control->out;
-    size_t length = strnlen(control->out, sizeof(control->out));
-    collector->is_single = length > strlen(OPD_SUFFIX) && length < sizeof(control->out) &&
-                           strcmp(control->out + length - strlen(OPD_SUFFIX), OPD_SUFFIX) == 0;
+    collector->is_single =
+        memchr(control->out, '\0', sizeof(control->out)) != NULL && opd_collector_is_single(control->out);
     opd_ticks_start(&collector->ticks, control);
     return OPD_OK;
 }
@@ -482,9 +480,8 @@ static void serve(opd_collector *collector, opd_watched *watched)
     if ((collector->control->triggers & OPD_TRIGGER_TIMEOUT) != 0) {
         check_time(collector, watched);
     }
+    opd_drain(collector, watched, false); /* first: calls are small, and failures with their data may fill the disk */
     write_frozen(collector, watched);
-    opd_drain(collector, watched, false);
-    write_frozen(collector, watched); /* what draining found out */
 }
 
 void opd_collector_round(opd_collector *collector)
@@ -509,12 +506,11 @@ void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wa
     opd_process *process = watched->process;
     opd_shared_trigger trigger;
     opd_ticks_calibrate(&collector->ticks, collector->control);
+    opd_drain(collector, watched, true);
     write_frozen(collector, watched);
     if (opd_window_of_end(&trigger, collector, watched, wait_status)) {
         opd_window_write(collector, watched, &trigger);
     }
-    opd_drain(collector, watched, true);
-    write_frozen(collector, watched);
     opd_drain_close(collector, watched);
     collector->report->suppressed += atomic_load(&process->suppressed);
     collector->report->data_refused += atomic_load(&process->arena.refused);

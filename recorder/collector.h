@@ -43,6 +43,7 @@ typedef struct opd_watched {
     bool has_failed;                           /* the run bundle cannot be written any more */
     bool is_done;
     uint64_t calls, dropped;
+    uint64_t flushed; /* calls that are in the file of the run */
     uint32_t bundles;
     struct opd_watched *next;
 } opd_watched;
@@ -107,7 +108,7 @@ void opd_collector_round(opd_collector *collector);
 bool opd_collector_is_replaced(const opd_collector *collector, const opd_watched *watched);
 /* Writes what is left of an image whose process is gone, and lets go of it. wait_status: 0 when not known. */
 void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wait_status);
-/* Appends to report->trouble; the first trouble stays first. */
+/* Notes the report's trouble; the first stays. */
 void opd_collector_trouble(opd_collector *collector, const char *format, ...) OPD_PRINTF(2, 3);
 
 /* Rounds until the process main_pid has ended. is_child: it is ours to wait for; its wait status, else 0. */
@@ -116,6 +117,8 @@ int opd_collector_follow(opd_collector *collector, bool is_child);
 void opd_collector_request(void);
 /* Finishes every image that is left and closes the session. */
 void opd_collector_finish_all(opd_collector *collector, int wait_status);
+/* Is out the path of one bundle, rather than of a folder? */
+bool opd_collector_is_single(const char *out);
 /* Makes the folder of the bundles, parents included, and gives its absolute path. */
 opd_status opd_collector_make_out(char *absolute, size_t size, const char *out);
 

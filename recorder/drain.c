@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rings of a process into run-PID.opsb: all calls without their data, and where some are missing. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "collector.h"
 #include "trigger.h"
+
+#define RUN_AHEAD \
+    ((uint64_t)256 << 10) /* room on the disk that a run keeps: failures with their data shall not take it */
 
 static void run_path(char *path, size_t size, const opd_collector *collector, const opd_watched *watched)
 {
@@ -19,10 +23,23 @@ static void run_path(char *path, size_t size, const opd_collector *collector, co
     }
 }
 
+static void note_run_trouble(opd_collector *collector, const char *format, ...) OPD_PRINTF(2, 3);
+
+static void note_run_trouble(opd_collector *collector, const char *format, ...)
+{
+    char *text = collector->report->run_trouble;
+    if (text[0] == '\0') {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(text, sizeof(collector->report->run_trouble), format, arguments);
+        va_end(arguments);
+    }
+}
+
 static void give_up(opd_collector *collector, opd_watched *watched)
 {
-    opd_collector_trouble(collector, "run of process %d is complete up to call %llu only: %s", watched->pid,
-                          (unsigned long long)watched->calls, opd_error_text());
+    note_run_trouble(collector, "the run of process %d stays .partial, whole up to call %llu: %s", watched->pid,
+                     (unsigned long long)watched->flushed, opd_error_text());
     opd_writer_abandon(watched->run, true);
     watched->run = NULL;
     watched->has_failed = true;
@@ -37,9 +54,11 @@ static opd_writer *run_writer(opd_collector *collector, opd_watched *watched)
     }
     run_path(path, sizeof(path), collector, watched);
     if (opd_bundle_begin(&watched->run, collector, watched, path, "run") != OPD_OK) {
-        opd_collector_trouble(collector, "%s", opd_error_text());
+        note_run_trouble(collector, "the run of process %d is not written: %s", watched->pid, opd_error_text());
         watched->has_failed = true;
+        return NULL;
     }
+    opd_writer_reserve(watched->run, RUN_AHEAD);
     return watched->run;
 }
 
@@ -215,6 +234,10 @@ void opd_drain(opd_collector *collector, opd_watched *watched, bool is_last)
     if (watched->run != NULL && opd_writer_flush(watched->run) != OPD_OK) {
         give_up(collector, watched);
     }
+    if (watched->run != NULL && watched->calls != watched->flushed) {
+        opd_writer_reserve(watched->run, RUN_AHEAD);
+        watched->flushed = watched->calls;
+    }
     for (uint32_t i = 0; i < used; i++) {
         opd_slot *slot = opd_session_slot(process, i);
         if (slot != NULL) {
@@ -244,7 +267,7 @@ void opd_drain_close(opd_collector *collector, opd_watched *watched)
     }
     collector->report->bytes_stored += opd_writer_size(watched->run);
     if (opd_writer_close(watched->run) != OPD_OK) {
-        opd_collector_trouble(collector, "%s", opd_error_text());
+        note_run_trouble(collector, "the run of process %d stays .partial: %s", watched->pid, opd_error_text());
         watched->has_failed = true;
     }
     watched->run = NULL;

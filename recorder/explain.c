@@ -161,21 +161,10 @@ static void explain_objects(char *text, size_t size, const opd_watched *watched)
     }
 }
 
-/* Processes that had the recorder and no room for their rings (their files are there, and nothing in them), or threads. */
+/* Processes, or threads, that had the recorder and no memory for their rings. */
 static bool explain_room(char *text, size_t size, const opd_collector *collector)
 {
-    DIR *listing = opendir(collector->directory);
-    const struct dirent *entry;
-    uint64_t count = 0;
-    for (const opd_watched *at = collector->first; at != NULL; at = at->next) {
-        count += atomic_load(&at->process->threads_lost);
-    }
-    while (collector->first == NULL && listing != NULL && (entry = readdir(listing)) != NULL) {
-        count += isdigit((unsigned char)entry->d_name[0]) != 0;
-    }
-    if (listing != NULL) {
-        closedir(listing);
-    }
+    uint64_t count = collector->report->threads_lost + atomic_load(&collector->control->refused);
     if (count > 0) {
         add(text, size,
             "the recorder was loaded, but found no memory for its rings: %s is full, or memory is limited (ulimit -v); free some, or "

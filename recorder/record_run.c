@@ -62,11 +62,16 @@ static void give_signals_back(const struct sigaction old[PASSED_COUNT + 1])
 
 /* ------------------------------------------------------------------------------------------------- the command */
 
+bool opd_collector_is_single(const char *out)
+{
+    size_t length = strlen(out);
+    return length > strlen(OPD_SUFFIX) && strcmp(out + length - strlen(OPD_SUFFIX), OPD_SUFFIX) == 0;
+}
+
 opd_status opd_collector_make_out(char *absolute, size_t size, const char *out)
 {
     char path[4096];
-    size_t length = strlen(out);
-    bool is_single = length > strlen(OPD_SUFFIX) && strcmp(out + length - strlen(OPD_SUFFIX), OPD_SUFFIX) == 0;
+    bool is_single = opd_collector_is_single(out);
     if (snprintf(path, sizeof(path), "%s%s", out, is_single ? "" : "/") >= (int)sizeof(path)) {
         return opd_fail(OPD_E_INVALID, "the output path is longer than %zu bytes", sizeof(path));
     }
@@ -120,22 +125,14 @@ static opd_status run_unrecorded(opd_record_report *report, const opd_record_opt
     return OPD_OK;
 }
 
-opd_status opd_record_run(opd_record_report *report, const opd_record_options *options)
+static opd_status run_recorded(opd_record_report *report, const opd_record_options *options, const char *out)
 {
-    static char out[4352];
     opd_collector collector = { .out = out };
-    memset(report, 0, sizeof(*report));
-    opd_status status = opd_collector_make_out(out, sizeof(out), options->out != NULL ? options->out : "ops-debug-out");
-    if (status != OPD_OK) {
-        return status;
-    }
-    opd_fail_without_signal(SIGXFSZ);
-    opd_fail_without_signal(SIGPIPE);
     if (opd_collector_open(&collector, options, report) != OPD_OK) {
         return run_unrecorded(report, options);
     }
     int pid;
-    status = opd_launch(&pid, &collector, options);
+    opd_status status = opd_launch(&pid, &collector, options);
     if (status != OPD_OK) {
         opd_collector_close(&collector);
         return status == OPD_E_LIMIT ? run_unrecorded(report, options) : status;
@@ -155,17 +152,39 @@ opd_status opd_record_run(opd_record_report *report, const opd_record_options *o
     return OPD_OK;
 }
 
+opd_status opd_record_run(opd_record_report *report, const opd_record_options *options)
+{
+    static char out[4352];
+    static opd_claim claim;
+    memset(report, 0, sizeof(*report));
+    opd_status status = opd_collector_make_out(out, sizeof(out), options->out != NULL ? options->out : "ops-debug-out");
+    if (status == OPD_OK && opd_collector_is_single(out)) {
+        status = opd_claim_take(&claim, out); /* for as long as it lasts: the one bundle may come at any time */
+    }
+    if (status != OPD_OK) {
+        return status;
+    }
+    opd_fail_without_signal(SIGXFSZ);
+    opd_fail_without_signal(SIGPIPE);
+    status = run_recorded(report, options, out);
+    opd_claim_release(&claim);
+    return status;
+}
+
 /* The collector's own process: no terminal, no caller; it ends with the process it looks after. */
 static void collect_for(const opd_record_options *options, const char *out, int pid, int ready)
 {
     static opd_record_report report;
+    static opd_claim claim;
     opd_collector collector = { .out = out };
     setsid();
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int i = STDIN_FILENO; nothing >= 0 && i <= STDERR_FILENO; i++) {
         dup2(nothing, i);
     }
-    if (opd_collector_open(&collector, options, &report) != OPD_OK) {
+    opd_fail_without_signal(SIGXFSZ);
+    if ((opd_collector_is_single(out) && opd_claim_take(&claim, out) != OPD_OK) ||
+        opd_collector_open(&collector, options, &report) != OPD_OK) {
         _exit(1);
     }
     collector.main_pid = pid;
@@ -176,6 +195,7 @@ static void collect_for(const opd_record_options *options, const char *out, int 
         opd_collector_finish_all(&collector, 0);
     }
     opd_collector_close(&collector);
+    opd_claim_release(&claim);
     _exit(0);
 }
 

@@ -136,7 +136,7 @@ static void recover_session(opd_record_report *report, const char *directory)
     opd_collector_scan(&collector);
     for (opd_watched *watched = collector.first; watched != NULL; watched = watched->next) {
         if (is_running(watched)) {
-            opd_collector_trouble(&collector, "process %d of the session still runs: recover again when it has ended",
+            opd_collector_trouble(&collector, "process %d of the session still runs: salvage again when it has ended",
                                   watched->pid);
             is_kept = true;
             continue;
@@ -203,7 +203,7 @@ opd_status opd_record_recover(opd_record_report *report, const char *out)
             recover_session(report, names.directory);
         }
     }
-    if (report->bundles == 0 && report->trouble[0] == '\0') {
+    if (report->bundles == 0 && report->trouble[0] == '\0' && report->run_trouble[0] == '\0') {
         return left.attended > 0 ? opd_fail(OPD_E_NOTFOUND, "%s: its recording still runs; nothing to recover yet", out)
                                  : opd_fail(OPD_E_NOTFOUND, "%s: no recording was left behind", out);
     }

@@ -51,9 +51,7 @@ static bool is_output_gone(const char *out)
         return false;
     }
     char *slash = strrchr(folder, '/');
-    size_t length = strlen(folder);
-    bool is_single = length > strlen(OPD_SUFFIX) && strcmp(folder + length - strlen(OPD_SUFFIX), OPD_SUFFIX) == 0;
-    if (is_single && slash != NULL) {
+    if (opd_collector_is_single(folder) && slash != NULL) {
         *slash = '\0';
     }
     return access(folder, F_OK) != 0;

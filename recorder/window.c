@@ -21,7 +21,7 @@ bool opd_bundle_is_taken(const char *path)
 {
     char partial[4608];
     snprintf(partial, sizeof(partial), "%s.partial", path);
-    return access(path, F_OK) == 0 || access(partial, F_OK) == 0;
+    return access(partial, F_OK) == 0 || access(path, F_OK) == 0; /* in this order: the first becomes the second */
 }
 
 opd_status opd_bundle_begin(opd_writer **out, const opd_collector *collector, const opd_watched *watched,
@@ -79,6 +79,14 @@ opd_status opd_bundle_module_of(uint32_t *number, opd_writer *writer, const opd_
 
 /* -------------------------------------------------------------------------------------------------- the window */
 
+/* Content to be stored, once all calls are. */
+typedef struct content {
+    opd_digest digest;
+    opd_tensor view;
+    opd_place place;
+    uint64_t returned[2]; /* the content itself where place has no bytes: what a function returned */
+} content;
+
 typedef struct window {
     opd_collector *collector;
     opd_watched *watched;
@@ -87,6 +95,11 @@ typedef struct window {
     uint32_t modules[OPD_PROCESS_MODULES];
     uint64_t frozen; /* data of leases before this may be overwritten while we read */
     opd_failure failure;
+    content *contents;
+    size_t content_count;
+    size_t failing_first, failing_end; /* those of the failing call */
+    uint64_t calls;
+    bool is_told; /* calls and failure are in the file */
 } window;
 
 static opd_status map_module(window *at, uint32_t *index)
@@ -106,32 +119,52 @@ static opd_status map_module(window *at, uint32_t *index)
     return OPD_OK;
 }
 
-/* Stores content of the arena; *is_kept tells whether it was still there. */
-static opd_status put_content(const window *at, const opd_digest *digest, const opd_tensor *view,
-                              const opd_place *place, bool *is_kept)
+static opd_status note_content(window *at, const content *found)
 {
-    const void *content = NULL;
-    if (place->serial >= at->frozen && place->bytes == opd_tensor_packed_bytes(view)) {
-        content = opd_arena_find(at->watched->process, at->watched->bytes, place);
+    size_t count = at->content_count;
+    if ((count & (count - 1)) == 0) {
+        opd_status status = opd_grow((void **)&at->contents, count > 0 ? 2 * count : 1, sizeof(*found));
+        if (status != OPD_OK) {
+            return status;
+        }
     }
-    *is_kept = content != NULL;
-    if (content == NULL || opd_digest_is_none(digest)) {
-        return OPD_OK;
+    at->contents[at->content_count++] = *found;
+    return OPD_OK;
+}
+
+static const void *find_content(const window *at, const content *wanted)
+{
+    const opd_place *place = &wanted->place;
+    if (place->bytes == 0) {
+        return wanted->returned;
     }
-    return opd_writer_tensor(at->writer, digest, view, content);
+    return place->serial >= at->frozen && place->bytes == opd_tensor_packed_bytes(&wanted->view)
+               ? opd_arena_find(at->watched->process, at->watched->bytes, place)
+               : NULL;
+}
+
+/* Notes content of the arena; *is_kept tells whether it is still there, and it stays there while the window is frozen. */
+static opd_status note_place(window *at, const opd_digest *digest, const opd_tensor *view, const opd_place *place,
+                             bool *is_kept)
+{
+    content found = { .digest = *digest, .view = *view, .place = *place };
+    *is_kept = place->bytes > 0 && find_content(at, &found) != NULL;
+    return *is_kept && !opd_digest_is_none(digest) ? note_content(at, &found) : OPD_OK;
 }
 
 /* The value a function returned stands in the record itself. */
-static opd_status put_returned(const window *at, const opd_operand *operand, const opd_ring_record *record)
+static opd_status note_returned(window *at, const opd_operand *operand, const opd_ring_record *record)
 {
-    uint64_t bytes = opd_tensor_packed_bytes(&operand->view);
-    if ((operand->flags & OPD_OPERAND_RETURNED) == 0 || opd_digest_is_none(&operand->after) || bytes > 16) {
+    content found = { .digest = operand->after, .view = operand->view };
+    if ((operand->flags & OPD_OPERAND_RETURNED) == 0 || opd_digest_is_none(&operand->after) ||
+        opd_tensor_packed_bytes(&operand->view) > sizeof(found.returned)) {
         return OPD_OK;
     }
-    return opd_writer_tensor(at->writer, &operand->after, &operand->view, &record->word[OPD_R_RETURN]);
+    memcpy(found.returned, &record->word[OPD_R_RETURN], sizeof(found.returned));
+    return note_content(at, &found);
 }
 
-static opd_status put_operands(const window *at, opd_call *call, const opd_ring_record *record)
+static opd_status note_operands(window *at, opd_call *call, const opd_ring_record *record)
 {
     for (int i = 0; i < call->operand_count; i++) {
         opd_operand *operand = &call->operands[i];
@@ -140,21 +173,40 @@ static opd_status put_operands(const window *at, opd_call *call, const opd_ring_
         if (!opd_decode_part(&part, record, (uint32_t)i)) {
             continue;
         }
-        opd_status status = put_content(at, &operand->before, &operand->view, &part.place_before, &is_kept);
+        opd_status status = note_place(at, &operand->before, &operand->view, &part.place_before, &is_kept);
         if (!opd_digest_is_none(&operand->before) && !is_kept) {
             operand->flags |= OPD_OPERAND_NOT_KEPT;
         }
         if (status == OPD_OK && !opd_digest_is_none(&operand->after)) {
-            status = put_content(at, &operand->after, &operand->view, &part.place_after, &is_kept);
+            status = note_place(at, &operand->after, &operand->view, &part.place_after, &is_kept);
         }
         if (status == OPD_OK) {
-            status = put_returned(at, operand, record);
+            status = note_returned(at, operand, record);
         }
         if (status != OPD_OK) {
             return status;
         }
     }
     return OPD_OK;
+}
+
+static opd_status put_content(const window *at, const content *found)
+{
+    const void *bytes = find_content(at, found);
+    return bytes != NULL ? opd_writer_tensor(at->writer, &found->digest, &found->view, bytes) : OPD_OK;
+}
+
+/* The failing call's first, then back in time: should the disk fill up, the most wanted are there. */
+static opd_status put_contents(const window *at)
+{
+    opd_status status = OPD_OK;
+    for (size_t i = at->failing_first; status == OPD_OK && i < at->failing_end; i++) {
+        status = put_content(at, &at->contents[i]);
+    }
+    for (size_t i = at->content_count; status == OPD_OK && i-- > 0;) {
+        status = put_content(at, &at->contents[i]);
+    }
+    return status;
 }
 
 /* Where and why, in words, now that the failing call is at hand. */
@@ -217,6 +269,7 @@ static opd_status put_slot(window *at, uint32_t index)
             continue;
         }
         opd_status status = OPD_OK;
+        size_t first = at->content_count;
         if (tid != call->thread) {
             char name[17];
             snprintf(name, sizeof(name), "%.16s", slot->name);
@@ -224,7 +277,7 @@ static opd_status put_slot(window *at, uint32_t index)
             status = opd_writer_thread(at->writer, (uint32_t)at->watched->pid, tid, name);
         }
         if (status == OPD_OK) {
-            status = put_operands(at, call, record);
+            status = note_operands(at, call, record);
         }
         if (status == OPD_OK) {
             status = map_module(at, &call->provider);
@@ -238,8 +291,11 @@ static opd_status put_slot(window *at, uint32_t index)
         if (status != OPD_OK) {
             return status;
         }
+        at->calls++;
         if (index == at->trigger->slot && call->number == at->trigger->number && call->thread == at->trigger->tid) {
             describe_failure(at, call);
+            at->failing_first = first;
+            at->failing_end = at->content_count;
         }
     }
     return OPD_OK;
@@ -279,6 +335,7 @@ static opd_status put_backtrace(const window *at)
     return opd_writer_backtrace(at->writer, at->trigger->tid, &frame, 1);
 }
 
+/* Calls and failure first, in the file before the first byte of data: they are small, and say what the data would be. */
 static opd_status put_all(window *at)
 {
     opd_process *process = at->watched->process;
@@ -291,10 +348,18 @@ static opd_status put_all(window *at)
     if (status == OPD_OK) {
         status = put_backtrace(at);
     }
-    return status == OPD_OK ? opd_writer_failure(at->writer, &at->failure) : status;
+    if (status == OPD_OK) {
+        status = opd_writer_failure(at->writer, &at->failure);
+    }
+    if (status == OPD_OK) {
+        status = opd_writer_flush(at->writer);
+    }
+    at->is_told = status == OPD_OK;
+    return status == OPD_OK ? put_contents(at) : status;
 }
 
-static void window_path(char *path, size_t size, const opd_collector *collector, const opd_watched *watched,
+/* A name of its own: neither another process with this pid nor a bundle that was cut short has it. */
+static void window_path(char *path, size_t size, const opd_collector *collector, opd_watched *watched,
                         const char *outcome)
 {
     char program[64];
@@ -305,19 +370,64 @@ static void window_path(char *path, size_t size, const opd_collector *collector,
     char full[256];
     snprintf(full, sizeof(full), "%.255s", watched->process->program);
     snprintf(program, sizeof(program), "%.63s", base_name(full));
-    unsigned number = watched->bundles + 1;
     do {
         snprintf(path, size, "%s/%s-%d-%u-%s%s", collector->out, program[0] != '\0' ? program : "program", watched->pid,
-                 number++, outcome, OPD_SUFFIX);
-    } while (opd_bundle_is_taken(path) && number < 100000); /* by an image before an exec */
+                 ++watched->bundles, outcome, OPD_SUFFIX);
+    } while (opd_bundle_is_taken(path));
+}
+
+static opd_status begin_window(window *at, char *path, size_t size)
+{
+    opd_status status;
+    int tries = 0;
+    do {
+        window_path(path, size, at->collector, at->watched, opd_outcome_name(at->failure.outcome));
+        status = opd_bundle_begin(&at->writer, at->collector, at->watched, path,
+                                  at->failure.outcome == OPD_OUTCOME_REQUESTED ? "requested" : "failure");
+    } while (status != OPD_OK && !at->collector->is_single && opd_bundle_is_taken(path) && ++tries < 8);
+    return status;
+}
+
+static void cut_short(window *at, const char *path)
+{
+    char why[512];
+    snprintf(why, sizeof(why), "%s", opd_error_text());
+    at->collector->report->bundles_cut++;
+    if (at->is_told) {
+        opd_collector_trouble(
+            at->collector,
+            "%s.partial is cut short: its %llu calls and what failed are whole, data of operands are missing: %s", path,
+            (unsigned long long)at->calls, why);
+    } else {
+        opd_collector_trouble(at->collector, "%s.partial is cut short: %s", path, why);
+    }
+}
+
+static void complete_window(window *at, const char *path)
+{
+    opd_record_report *report = at->collector->report;
+    if (put_all(at) != OPD_OK || opd_writer_flush(at->writer) != OPD_OK) {
+        cut_short(at, path);
+        opd_writer_abandon(at->writer, true);
+        return;
+    }
+    uint64_t bytes = opd_writer_size(at->writer);
+    if (opd_writer_close(at->writer) != OPD_OK) {
+        cut_short(at, path);
+        return;
+    }
+    report->bytes_stored += bytes;
+    if (report->bundles < OPD_COUNT(report->bundle_paths)) {
+        snprintf(report->bundle_paths[report->bundles], sizeof(report->bundle_paths[0]), "%.511s", path);
+    }
+    report->bundles++;
 }
 
 void opd_window_write(opd_collector *collector, opd_watched *watched, const opd_shared_trigger *trigger)
 {
-    opd_record_report *report = collector->report;
     char path[4352];
-    if (collector->is_single && report->bundles > 0) {
-        report->suppressed++;
+    if (collector->is_single && collector->report->bundles > 0) {
+        collector->report->suppressed++;
         return;
     }
     window at = { .collector = collector, .watched = watched, .trigger = trigger };
@@ -330,24 +440,11 @@ void opd_window_write(opd_collector *collector, opd_watched *watched, const opd_
                                 .bad_count = trigger->bad_count,
                                 .time_ns = opd_ticks_to_ns(&collector->ticks, trigger->ticks) };
     snprintf(at.failure.reason, sizeof(at.failure.reason), "%.383s", trigger->reason);
-    window_path(path, sizeof(path), collector, watched, opd_outcome_name(at.failure.outcome));
-    if (opd_bundle_begin(&at.writer, collector, watched, path, "failure") != OPD_OK) {
+    if (begin_window(&at, path, sizeof(path)) != OPD_OK) {
+        collector->report->bundles_cut++;
         opd_collector_trouble(collector, "%s", opd_error_text());
         return;
     }
-    if (put_all(&at) != OPD_OK || opd_writer_flush(at.writer) != OPD_OK) {
-        opd_collector_trouble(collector, "%s.partial is cut short: %s", path, opd_error_text());
-        opd_writer_abandon(at.writer, true);
-        return;
-    }
-    report->bytes_stored += opd_writer_size(at.writer);
-    if (opd_writer_close(at.writer) != OPD_OK) {
-        opd_collector_trouble(collector, "%s", opd_error_text());
-        return;
-    }
-    watched->bundles++;
-    if (report->bundles < OPD_COUNT(report->bundle_paths)) {
-        snprintf(report->bundle_paths[report->bundles], sizeof(report->bundle_paths[0]), "%.511s", path);
-    }
-    report->bundles++;
+    complete_window(&at, path);
+    opd_free(at.contents);
 }

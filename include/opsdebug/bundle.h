@@ -151,6 +151,8 @@ opd_status opd_writer_backtrace(opd_writer *writer, uint32_t thread, const opd_f
 opd_status opd_writer_lineage(opd_writer *writer, const opd_lineage *lineage);
 /* Pushes everything buffered to the file (not to the disk), so that a reader sees all calls so far. */
 opd_status opd_writer_flush(opd_writer *writer);
+/* Sets room on the disk aside for the next bytes, where it can be had: what fills the disk meanwhile is not in the way. */
+void opd_writer_reserve(opd_writer *writer, uint64_t bytes);
 /* Flushes, writes index and end record, syncs, renames NAME.partial to NAME, frees. On failure the .partial stays. */
 opd_status opd_writer_close(opd_writer *writer);
 /* Frees without completing; the .partial stays when keep, else it is removed. */

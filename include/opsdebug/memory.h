@@ -56,12 +56,15 @@ uint8_t *opd_buffer_reserve(opd_buffer *buffer, size_t size);
 /* Output file: writes go to an opd_sink so that tests can fail the n-th one. */
 typedef struct opd_sink {
     opd_status (*write)(struct opd_sink *sink, const void *bytes, size_t size);
-    opd_status (*flush)(struct opd_sink *sink); /* to stable storage */
-    opd_status (*close)(struct opd_sink *sink); /* frees the sink, always */
+    opd_status (*flush)(struct opd_sink *sink);             /* to stable storage */
+    opd_status (*close)(struct opd_sink *sink);             /* frees the sink, always */
+    void (*reserve)(struct opd_sink *sink, uint64_t bytes); /* room for more, if it is to be had; NULL = none is kept */
 } opd_sink;
 
 /* Creates (truncates) path for writing; the text of a failure names the path. */
 opd_status opd_sink_open_file(opd_sink **out, const char *path);
+/* The same for a file that only one process may write: it is locked until closed. Texts name `shown`. errors: also E_IO another has it open so. */
+opd_status opd_sink_open_own(opd_sink **out, const char *path, const char *shown);
 
 /* Bytes first to end (exclusive) of a file. */
 typedef struct opd_extent {
@@ -81,6 +84,19 @@ void opd_mapping_close(opd_mapping *mapping);
 
 /* Writes a small file as a whole: temporary beside it, synced, renamed. */
 opd_status opd_write_file(const char *path, const void *bytes, size_t size);
+
+/*
+ * A claim on an output path: while it is held, no other process claims it. The lock goes with the process, so a killed
+ * one leaves nothing that stops the next.
+ */
+typedef struct opd_claim {
+    char path[4096]; /* of the lock file, OUT.lock; "" = not held */
+    int fd;
+} opd_claim;
+
+/* errors: E_IO out cannot be written, or another process holds it; the text names out. */
+opd_status opd_claim_take(opd_claim *claim, const char *out);
+void opd_claim_release(opd_claim *claim);
 
 /*
  * From now on a write that would raise this signal (SIGXFSZ: the file size limit; SIGPIPE) only fails. A signal that is

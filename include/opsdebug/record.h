@@ -84,11 +84,13 @@ typedef struct opd_record_report {
     uint64_t bytes_seen, bytes_stored;
     uint64_t data_refused;   /* operands whose data found no room in the budget: digests and statistics only */
     uint32_t bundles;        /* failure bundles written */
+    uint32_t bundles_cut;    /* failure bundles that stayed .partial, or could not be begun; trouble tells of the first */
     uint32_t suppressed;     /* failures counted but not written */
     char bundle_paths[16][512];
     char why_nothing[1024];  /* when calls == 0: what was found (static BLAS, child without recorder, ...) and what to do */
     uint64_t threads_lost;   /* threads whose calls found no room in shared memory */
     char reduced[400];       /* what was given less memory than asked for, or another place, and why; "" = nothing */
+    char run_trouble[512];   /* why a run-PID.opsb is not whole; "" = all are */
     char trouble[512];       /* ops-debug's own trouble (disk full, ...), "" = none */
 } opd_record_report;
 

@@ -37,21 +37,156 @@ def in_small_mount(place, size, command):
     return ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size={size} tmpfs {place} && exec "$@"', "sh", *command]
 
 
-def full_output_folder_costs_only_the_bundle():
+def record_into_small_folder(size, program, options=()):
+    """Records into a tmpfs of that size; what is readable comes back: name -> words of the bundle, counts, and has it a failure."""
     need_root()
-    out = tempfile.mkdtemp(prefix="record-")
-    program = [PYTHON, "-c", "import numpy as np\na = np.random.default_rng(1).standard_normal((512, 512))\n"
-               "for i in range(10): a = a @ a / 600\nprint(a[0, 0])\nprint((np.full((512, 512), 1e200) @ np.full((512, 512), 1e200)).max())"]
     need_numpy()
     status, stdout = alone(program)
-    command = in_small_mount(out, "1m", [PROBE, "run", out, "--", *program])
-    done = subprocess.run([*command[:4], command[4].replace('exec "$@"', f'"$@"; s=$?; ls -l {out} >&2; for f in {out}/*; do '
-                           f'{PROBE} dump $f >/dev/null && echo readable $f >&2; done; exit $s'), *command[5:]],
+    out = tempfile.mkdtemp(prefix="record-")
+    command = in_small_mount(out, size, [PROBE, "run", out, *options, "--", *program])
+    done = subprocess.run([*command[:4], command[4].replace('exec "$@"', f'"$@"; s=$?; for f in {out}/*; do '
+                           f'echo "file $f" >&2; {PROBE} dump $f >&2; done; exit $s'), *command[5:]],
                           capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (status, stdout), (done.returncode, done.stdout, done.stderr)
-    assert "No space left" in done.stderr, done.stderr
-    written = [line for line in done.stderr.splitlines() if line.startswith("readable")]
-    assert any(".partial" in line for line in written) and any("/run-" in line for line in written), done.stderr
+    report = words(next(line for line in done.stderr.splitlines() if line.startswith("report ")))
+    texts = {key: next(line[len(key) + 1:] for line in done.stderr.splitlines() if line.startswith(key + " "))
+             for key in ("trouble", "run_trouble")}
+    found = {}
+    for line in done.stderr.splitlines():
+        if line.startswith("file "):
+            found[os.path.basename(line[5:])] = here = {"calls": [], "failures": 0}
+        elif line.startswith("call "):
+            here["calls"].append({"number": int(words(line)["number"]), "stored": []})
+        elif line.startswith("  operand "):
+            here["calls"][-1]["stored"].append(words(line)["stored"])
+        elif line.startswith("failure "):
+            here["failures"] += 1
+            here["failing"] = int(words(line)["call"])
+    return report, texts, found
+
+
+OVERFLOWS = script("""
+    import numpy as np
+    r = np.random.default_rng(1)
+    a = r.standard_normal((200, 200))
+    for k in range(5):
+        for i in range(10): a = a @ a / 600
+        x = np.full((200, 200), 1e200) * (1 + r.standard_normal((200, 200)) / 10)
+        x @ x
+        a = r.standard_normal((200, 200))
+    print("result", a[0, 0])
+    """)
+
+
+def full_output_folder_costs_data_and_keeps_every_call():
+    report, texts, found = record_into_small_folder("1m", OVERFLOWS)
+    run = next(found[name] for name in found if name.startswith("run-") and not name.endswith(".partial"))
+    numbers = [call["number"] for call in run["calls"]]
+    assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) == int(report["calls"]) >= 55, (numbers, report)
+    name, cut = next((name, found[name]) for name in found if not name.startswith("run-"))
+    assert name.endswith(".partial") and cut["failures"] == 1 and len(cut["calls"]) >= 11, (name, cut)
+    failing = next(call for call in cut["calls"] if call["number"] == cut["failing"])
+    assert all(stored.startswith("1") for stored in failing["stored"]), "the data of the failing call come first"
+    assert any(stored == "0,0" for call in cut["calls"] for stored in call["stored"])
+    assert name in texts["trouble"] and "is cut short" in texts["trouble"] and texts["trouble"].count("No space left") == 1, texts
+    assert (report["bundles"], report["cut"], texts["run_trouble"]) == ("0", "5", ""), (report, texts)
+
+
+def full_output_folder_is_readable_up_to_the_last_flushed_call():
+    for size in ("16k", "100k"):
+        report, texts, found = record_into_small_folder(size, OVERFLOWS)
+        name, run = next((name, found[name]) for name in found if name.startswith("run-"))
+        numbers = [call["number"] for call in run["calls"]]
+        assert numbers == list(range(1, len(numbers) + 1)) and numbers, (size, found)
+        if name.endswith(".partial"):
+            promised = int(re.search(r"whole up to call (\d+)", texts["run_trouble"])[1])
+            assert 0 < promised <= len(numbers) and "No space left" in texts["run_trouble"], (texts, numbers)
+        else:
+            assert len(numbers) == int(report["calls"]), (size, report, numbers)
+        assert texts["trouble"].count("No space left") == 1, texts
+
+
+def folder_without_any_room_is_said_once():
+    report, texts, found = record_into_small_folder("4k", OVERFLOWS)
+    assert all(name.endswith(".partial") or found[name]["calls"] for name in found), found
+    assert "No space left" in texts["run_trouble"] and "the run of process" in texts["run_trouble"], texts
+
+
+def two_recorders_of_one_bundle_do_not_meet():
+    """The second is refused before its program starts, and the first is whole."""
+    out = os.path.join(tempfile.mkdtemp(prefix="record-"), "one.opsb")
+    probe, child = start_endless(out)
+    done = subprocess.run([PROBE, "run", out, "--", "/bin/echo", "started"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 125 and done.stdout == "", done
+    assert f"{out}: another ops-debug is writing it; wait for it or give another name" in done.stderr, done.stderr
+    os.kill(child, signal.SIGTERM)
+    assert probe.wait(60) == 128 + signal.SIGTERM
+    assert len(Bundle(out).calls) > 100
+    assert sorted(os.listdir(os.path.dirname(out))) == ["one.opsb", "one.opsb.flag"], "no lock and no .partial stays"
+    again = subprocess.run([PROBE, "run", out, "--", VICTIM, "basic", "3"], capture_output=True, text=True, timeout=60)
+    assert again.returncode == 0 and len(Bundle(out).calls) == 3, again
+
+
+def lock_of_a_killed_recorder_stops_nobody():
+    out = os.path.join(tempfile.mkdtemp(prefix="record-"), "one.opsb")
+    probe, child = start_endless(out)
+    os.kill(probe.pid, signal.SIGKILL)
+    probe.wait(60)
+    os.kill(child, signal.SIGKILL)
+    done = subprocess.run([PROBE, "run", out, "--", VICTIM, "overflow", "1"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and Bundle(out).failure["outcome"] == "inf", done
+
+
+def recorders_into_one_folder_are_all_whole():
+    """Also where process numbers come again: in namespaces of their own, all programs have the same one."""
+    need_root()
+    if subprocess.run(["unshare", "-p", "-f", "--mount-proc", "true"], capture_output=True).returncode != 0:
+        raise Skip("process namespaces are not to be had")
+    out = tempfile.mkdtemp(prefix="record-")
+    alike = ["unshare", "-p", "-f", "--mount-proc"]
+    every = [subprocess.Popen([*(alike if i < 4 else []), PROBE, "run", out, "--", VICTIM, "overflow", "9"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True) for i in range(6)]
+    texts = [process.communicate(timeout=120)[1] for process in every]
+    assert all(process.returncode == 0 for process in every), texts
+    names = sorted(os.listdir(out))
+    bundles = [Bundle(os.path.join(out, name)) for name in names]
+    assert not [name for name in names if not name.endswith(".opsb")], names
+    assert [len(bundle.calls) for bundle in bundles if bundle.head["kind"] == "run"] == [9] * 6, names
+    assert len(bundles) == 6 * (1 + 9), names
+    for text in texts:
+        assert "\ntrouble \n" in text and "\nrun_trouble \n" in text, text
+
+
+def output_folder_that_goes_away_costs_the_program_nothing():
+    out = tempfile.mkdtemp(prefix="record-")
+    probe, child = start_endless(out)
+    shutil.rmtree(out)
+    os.kill(child, signal.SIGTERM)
+    text = probe.communicate(timeout=60)[1]
+    assert probe.returncode == 128 + signal.SIGTERM, (probe.returncode, text)
+    assert f"run_trouble the run of process {child} stays .partial: " in text and "No such file" in text, text
+
+
+def output_folder_that_becomes_read_only_keeps_what_was_written():
+    user = ["setpriv", "--reuid", "65533", "--clear-groups"]
+    if os.geteuid() != 0 or subprocess.run([*user, VICTIM, "basic"], capture_output=True).returncode != 0:
+        raise Skip("it needs root, and a build that another user may read")
+    out = tempfile.mkdtemp(prefix="record-")
+    os.chmod(out, 0o777)
+    flag = tempfile.mktemp(prefix="record-")
+    probe = subprocess.Popen([*user, PROBE, "run", out, "trigger=exit", "--", VICTIM, "steps", flag], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    deadline = time.time() + 60
+    while not glob.glob(out + "/run-*.partial") and time.time() < deadline:
+        time.sleep(0.02)
+    os.chmod(out, 0o555)
+    stdout, text = probe.communicate(timeout=60)
+    os.chmod(out, 0o755)
+    assert probe.returncode == 7 and stdout.startswith("steps "), (probe.returncode, stdout, text)
+    names = os.listdir(out)
+    assert len(names) == 1 and names[0].startswith("run-") and names[0].endswith(".opsb.partial"), names
+    assert len(Bundle(os.path.join(out, names[0])).calls) == 200, "it is whole but for its name"
+    assert "run_trouble the run of process" in text and text.count("Permission denied") == 2, text
 
 
 def in_small_mounts(places, size, command):
@@ -206,7 +341,7 @@ def closed_descriptors_change_nothing():
 
 
 def start_endless(out, *options):
-    flag = os.path.join(out, "..", os.path.basename(out) + ".flag")
+    flag = out + ".flag"
     probe = subprocess.Popen([PROBE, "run", out, *options, "--", VICTIM, "endless", flag], stdout=subprocess.DEVNULL,
                              stderr=subprocess.PIPE, text=True)
     deadline = time.time() + 60

@@ -68,6 +68,7 @@ class Run:
         self.report = words(found[0])
         self.why = next(line[4:] for line in lines if line.startswith("why "))
         self.reduced = next(line[8:] for line in lines if line.startswith("reduced "))
+        self.run_trouble = next(line[12:] for line in lines if line.startswith("run_trouble "))
         self.trouble = next(line[8:] for line in lines if line.startswith("trouble "))
         self.stderr = "\n".join(lines[: lines.index(found[0])])
         names = sorted(os.listdir(self.out))

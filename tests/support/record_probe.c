@@ -58,15 +58,16 @@ static void print_report(const opd_record_report *report)
     int code = WIFSIGNALED(report->exit_status) ? WTERMSIG(report->exit_status) : WEXITSTATUS(report->exit_status);
     fprintf(stderr,
             "report %s=%d calls=%" PRIu64 " nested=%" PRIu64 " dropped=%" PRIu64 " processes=%" PRIu64
-            " threads=%" PRIu64 " bundles=%u suppressed=%u lost=%" PRIu64 " refused=%" PRIu64 " seen=%" PRIu64
+            " threads=%" PRIu64 " bundles=%u suppressed=%u cut=%u lost=%" PRIu64 " refused=%" PRIu64 " seen=%" PRIu64
             " stored=%" PRIu64 "\n",
             kind, code, report->calls, report->calls_nested, report->dropped, report->processes, report->threads,
-            report->bundles, report->suppressed, report->threads_lost, report->data_refused, report->bytes_seen,
-            report->bytes_stored);
+            report->bundles, report->suppressed, report->bundles_cut, report->threads_lost, report->data_refused,
+            report->bytes_seen, report->bytes_stored);
     for (unsigned i = 0; i < report->bundles && i < 16; i++) {
         fprintf(stderr, "bundle %s\n", report->bundle_paths[i]);
     }
-    fprintf(stderr, "why %s\nreduced %s\ntrouble %s\n", report->why_nothing, report->reduced, report->trouble);
+    fprintf(stderr, "why %s\nreduced %s\ntrouble %s\nrun_trouble %s\n", report->why_nothing, report->reduced,
+            report->trouble, report->run_trouble);
 }
 
 static int run(int count, char **words)

@@ -3,7 +3,7 @@
  * Claims by flock(2) on OUT.lock. The holder removes the file at the end, so a lock counts only while the name still leads
  * to the file that was locked.
  */
-#include "claim.h"
+#include <opsdebug/memory.h>
 
 #include <errno.h>
 #include <fcntl.h>
