@@ -61,6 +61,7 @@ static void observe(finding *found, diagnose_options *o, const opd_bundle *bundl
     if (status == OPD_OK) {
         status = opd_trial_provoke(&found->result, &expected, &o->trial.replay, bundle, &item, subject);
         opd_case_done(&item);
+        opd_progress_done();
         found->has_result = status == OPD_OK || status == OPD_E_NOFAILURE;
     }
     found->is_guarded = o->trial.replay.guard != OPD_GUARD_NONE;
@@ -98,7 +99,8 @@ static int print_json(const finding *found, const opd_subject *subject, int exit
     return opd_document_print(document, exit_status);
 }
 
-static void print_text(const finding *found, const opd_subject *subject, const char *path)
+static void print_text(const finding *found, const opd_subject *subject, const char *path,
+                       const opd_trial_options *trial)
 {
     char words[512];
     opd_call_describe(words, sizeof words, &subject->call);
@@ -119,9 +121,8 @@ static void print_text(const finding *found, const opd_subject *subject, const c
         printf("replay       %s%s: %s\n", opd_trial_answer(&found->result).text,
                found->is_guarded ? " (under guard pages)" : "", words);
     }
-    if (opd_failure_is_real(&found->failure) && found->has_result) {
-        opd_phrase_shell(words, sizeof words, path);
-        opd_print_next("ops-debug reduce %s -o min%s --emit-c min.c", words, OPD_SUFFIX);
+    if (found->has_result) {
+        opd_trial_print_reduce(path, trial, &found->result, subject->has_failure);
     }
 }
 
@@ -149,7 +150,7 @@ static int run(const opd_command *self, int argc, char **argv)
     if (o.shared.is_json) {
         exit_status = print_json(&found, &subject, exit_status);
     } else if (!o.shared.is_quiet) {
-        print_text(&found, &subject, o.path);
+        print_text(&found, &subject, o.path, &o.trial);
     }
     if (found.has_result) {
         opd_replay_result_done(&found.result);

@@ -202,7 +202,7 @@ static int report(differences *found)
     }
     if (found->count == 0) {
         printf("no difference\n");
-    } else {
+    } else if (opd_source_can_replay(found->options->paths[0]) && opd_source_can_replay(found->options->paths[1])) {
         char words[2][4096];
         opd_phrase_shell(words[0], sizeof words[0], found->options->paths[0]);
         opd_phrase_shell(words[1], sizeof words[1], found->options->paths[1]);

@@ -15,15 +15,13 @@ enum { KEY_FORMAT = 0x100 };
 
 typedef struct export_options {
     opd_shared shared;
-    const char *path;
-    int path_count;
-    const char *out;
+    opd_conversion files;
     const char *format_name;
     opd_view_format format;
 } export_options;
 
 static const struct argp_option options[] = {
-    { "output", 'o', "FILE", 0, "Where it goes (required); its suffix chooses the format", 0 },
+    OPD_CONVERSION_OPTION("FILE", "Where it goes (required); its suffix chooses the format"),
     { "format", KEY_FORMAT, "NAME", 0, "perfetto, chrome or csv, whatever the suffix", 0 },
     { 0 },
 };
@@ -47,38 +45,28 @@ static void choose_format(const struct argp_state *state, export_options *o)
     }
     for (int i = 0; i < OPD_VIEW_FORMATS; i++) {
         size_t used = strlen(known);
-        if (has_suffix(o->out, (opd_view_format)i)) {
+        if (has_suffix(o->files.out, (opd_view_format)i)) {
             o->format = (opd_view_format)i;
             return;
         }
         snprintf(known + used, sizeof known - used, "%s%s (%s)", i > 0 ? ", " : "",
                  opd_view_format_suffix((opd_view_format)i), opd_view_format_name((opd_view_format)i));
     }
-    opd_usage_error(state, "-o %s: its suffix names no format: %s; or give --format", o->out, known);
+    opd_usage_error(state, "-o %s: its suffix names no format: %s; or give --format", o->files.out, known);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     export_options *o = state->input;
-    switch (key) {
-    case 'o':
-        o->out = arg;
-        return 0;
-    case KEY_FORMAT:
+    if (key == KEY_FORMAT) {
         o->format_name = arg;
         return 0;
-    case ARGP_KEY_ARG:
-        opd_take_argument(state, &o->path, &o->path_count, 1, arg);
-        return 0;
-    case ARGP_KEY_END:
-        if (o->path == NULL || o->out == NULL) {
-            opd_usage_error(state, "give a bundle and -o FILE");
-        }
-        choose_format(state, o);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
     }
+    error_t result = opd_conversion_parse(key, arg, state, &o->files, "FILE");
+    if (key == ARGP_KEY_END) {
+        choose_format(state, o);
+    }
+    return result;
 }
 
 static int print_report(const opd_view_report *report, const export_options *o)
@@ -86,7 +74,7 @@ static int print_report(const opd_view_report *report, const export_options *o)
     opd_view_format format = o->format;
     if (o->shared.is_json) {
         json_t *document = json_object();
-        opd_document_put(document, "path", opd_document_text(o->out));
+        opd_document_put(document, "path", opd_document_text(o->files.out));
         opd_document_put(document, "format", json_string(opd_view_format_name(format)));
         opd_document_put(document, "slices", opd_document_count(report->slices));
         opd_document_put(document, "instants", opd_document_count(report->instants));
@@ -102,14 +90,14 @@ static int print_report(const opd_view_report *report, const export_options *o)
     }
     char words[4096];
     opd_phrase_bytes(words, sizeof words, report->bytes);
-    printf("%s: %s, %s, %" PRIu64 " calls, %" PRIu64 " instants, %" PRIu64 " flows on %" PRIu64 " tracks", o->out,
+    printf("%s: %s, %s, %" PRIu64 " calls, %" PRIu64 " instants, %" PRIu64 " flows on %" PRIu64 " tracks", o->files.out,
            opd_view_format_name(format), words, report->slices, report->instants, report->flows, report->tracks);
     if (report->unfinished > 0) {
         printf(", %" PRIu64 " unfinished", report->unfinished);
     }
     printf("\n");
     if (format != OPD_VIEW_CSV) {
-        opd_phrase_shell(words, sizeof words, o->out);
+        opd_phrase_shell(words, sizeof words, o->files.out);
         opd_print_next("ops-debug open %s", words);
     }
     return OPD_EXIT_OK;
@@ -121,9 +109,12 @@ static int run(const opd_command *self, int argc, char **argv)
     opd_bundle *bundle = NULL;
     opd_view_report report = { 0 };
     opd_command_parse(self, &o.shared, argc, argv);
-    opd_status status = opd_source_open(&bundle, o.path, &o.shared);
+    opd_status status = opd_conversion_check(&o.files);
     if (status == OPD_OK) {
-        status = opd_view_export(&report, bundle, o.out, o.format);
+        status = opd_source_open(&bundle, o.files.path, &o.shared);
+    }
+    if (status == OPD_OK) {
+        status = opd_view_export(&report, bundle, o.files.out, o.format);
     }
     opd_bundle_close(bundle);
     return status == OPD_OK ? print_report(&report, &o) : opd_trouble();

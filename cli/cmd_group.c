@@ -10,11 +10,12 @@
 #include "document.h"
 #include "phrases.h"
 #include "screen.h"
+#include "trial.h"
 
 typedef struct group_options {
     opd_shared shared;
     opd_paths paths;
-    opd_status status;
+    opd_unread unread;
 } group_options;
 
 static const struct argp_option options[] = { { 0 } };
@@ -24,8 +25,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     group_options *o = state->input;
     switch (key) {
     case ARGP_KEY_ARG:
-        if (o->status == OPD_OK) {
-            o->status = opd_paths_add(&o->paths, arg);
+        if (opd_paths_add(&o->paths, arg) != OPD_OK) {
+            opd_unread_add(&o->unread, arg);
         }
         return 0;
     case ARGP_KEY_NO_ARGS:
@@ -86,13 +87,14 @@ static opd_status print_groups(opd_grouping *grouping, const group_options *o)
         const char *path = first->members[first->representative].path;
         opd_phrase_shell(word, sizeof word, path);
         if (opd_source_can_replay(path)) {
-            opd_print_next("ops-debug reduce %s -o min%s", word, OPD_SUFFIX);
+            opd_print_next("ops-debug reduce %s -o %s%s", word, opd_trial_reduced_stem(path), OPD_SUFFIX);
         }
     }
     return status;
 }
 
-static opd_status add_all(opd_grouping *grouping, const group_options *o)
+/* A file that cannot be read is said and left out: one damaged file is no reason to say nothing of the others. */
+static void add_all(opd_grouping *grouping, group_options *o)
 {
     for (size_t i = 0; i < o->paths.count; i++) {
         opd_bundle *bundle = NULL;
@@ -100,43 +102,50 @@ static opd_status add_all(opd_grouping *grouping, const group_options *o)
         if (status == OPD_OK) {
             status = opd_grouping_add(grouping, bundle);
         }
-        opd_bundle_close(bundle);
         if (status != OPD_OK) {
-            return status;
+            opd_unread_add(&o->unread, o->paths.items[i]);
         }
+        opd_bundle_close(bundle);
     }
-    return OPD_OK;
+}
+
+static int print_json(opd_grouping *grouping, const group_options *o, int exit_status)
+{
+    json_t *document = json_object();
+    json_t *groups = json_array();
+    for (uint32_t i = 0; i < opd_grouping_count(grouping); i++) {
+        json_array_append_new(groups, group_object(opd_grouping_at(grouping, i)));
+    }
+    opd_document_put(document, "groups", groups);
+    opd_document_put(document, "unread", opd_document_unread(&o->unread));
+    opd_document_put(document, "exit_status", json_integer(exit_status));
+    return opd_document_print(document, exit_status);
 }
 
 static int run(const opd_command *self, int argc, char **argv)
 {
     group_options o = { 0 };
     opd_grouping *grouping = NULL;
-    int exit_status = OPD_EXIT_OK;
     opd_command_parse(self, &o.shared, argc, argv);
-    opd_status status = o.status;
-    if (status == OPD_OK) {
-        status = opd_grouping_new(&grouping);
-    }
-    if (status == OPD_OK) {
-        status = add_all(grouping, &o);
-    }
-    if (status == OPD_OK && o.shared.is_json) {
-        json_t *document = json_object();
-        json_t *groups = json_array();
-        for (uint32_t i = 0; i < opd_grouping_count(grouping); i++) {
-            json_array_append_new(groups, group_object(opd_grouping_at(grouping, i)));
-        }
-        opd_document_put(document, "groups", groups);
-        exit_status = opd_document_print(document, exit_status);
-    } else if (status == OPD_OK && !o.shared.is_quiet) {
-        status = print_groups(grouping, &o);
-    }
-    if (status != OPD_OK) {
+    size_t missing = o.unread.paths.count; /* arguments that lead to no file */
+    int exit_status = OPD_EXIT_OK;
+    if (opd_grouping_new(&grouping) != OPD_OK) {
         exit_status = opd_trouble();
+    } else {
+        add_all(grouping, &o);
+        exit_status = o.unread.paths.count > 0 ? OPD_EXIT_TROUBLE : OPD_EXIT_OK;
+        if (o.shared.is_json) {
+            exit_status = print_json(grouping, &o, exit_status);
+        } else if (!o.shared.is_quiet && print_groups(grouping, &o) != OPD_OK) {
+            exit_status = opd_trouble();
+        }
+        if (!o.shared.is_json && !o.shared.is_quiet) {
+            opd_unread_print(&o.unread, o.paths.count + missing);
+        }
     }
     opd_grouping_free(grouping);
     opd_paths_done(&o.paths);
+    opd_unread_done(&o.unread);
     return exit_status;
 }
 
@@ -146,7 +155,7 @@ const opd_command opd_command_group = {
     .summary = "Sort failures into groups of one cause each",
     .details =
         "Groups are ordered by count; the representative is the smallest case of its group. -v tells of every bundle why it\n"
-        "joined.",
+        "joined. A file that cannot be read is named and left out; the exit status is 3 then.",
     .examples = "  ops-debug group run/\n"
                 "  ops-debug group monday/ tuesday/ -v\n",
     .options = options,

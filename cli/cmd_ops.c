@@ -28,11 +28,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return ARGP_ERR_UNKNOWN;
 }
 
-/* By the operator's name or that of one of its routines. */
-static bool is_named(const opd_op *op, const char *name)
+/* The routine of that name, or the one that libraries export under it: "dgemm", "cblas_dgemm", "dgemm_64_". */
+static const opd_routine *find_routine(const char *name)
 {
     const opd_routine *routine = opd_routine_find(name);
-    return strcmp(op->name, name) == 0 || (routine != NULL && routine->op == op);
+    char symbol[64];
+    for (int i = 0; i < opd_routine_count() && routine == NULL; i++) {
+        for (int k = 0; k < opd_name_pattern_count() && routine == NULL; k++) {
+            const opd_routine *candidate = opd_routine_at(i);
+            bool is_it = opd_routine_symbol(symbol, sizeof symbol, candidate, opd_name_pattern_at(k)) &&
+                         strcmp(symbol, name) == 0;
+            routine = is_it ? candidate : NULL;
+        }
+    }
+    return routine;
 }
 
 static const char *or_nothing(const char *text)
@@ -87,10 +96,12 @@ static int run(const opd_command *self, int argc, char **argv)
     ops_options o = { 0 };
     opd_command_parse(self, &o.shared, argc, argv);
     json_t *array = json_array();
+    const opd_routine *routine = o.name != NULL ? find_routine(o.name) : NULL;
     bool is_found = o.name == NULL;
     for (int i = 0; i < opd_op_count(); i++) {
         const opd_op *op = opd_op_at(i);
-        if (o.name != NULL && !is_named(op, o.name)) {
+        bool is_named = o.name == NULL || strcmp(op->name, o.name) == 0 || (routine != NULL && routine->op == op);
+        if (!is_named) {
             continue;
         }
         is_found = true;
@@ -120,7 +131,8 @@ const opd_command opd_command_ops = {
     .synopsis = "[NAME]",
     .summary = "List the operators this build knows, or print one contract",
     .examples = "  ops-debug ops\n"
-                "  ops-debug ops dgemm\n",
+                "  ops-debug ops dgemm\n"
+                "  ops-debug ops cblas_zgemv64_\n",
     .options = options,
     .parse = parse,
     .run = run,

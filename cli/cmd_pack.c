@@ -3,23 +3,23 @@
  * ops-debug pack: a bundle that refers to a store, made to hold all its tensors itself.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "document.h"
 #include "phrases.h"
 #include "screen.h"
+#include "source.h"
 
 enum { KEY_STORE = 0x100 };
 
 typedef struct pack_options {
     opd_shared shared;
-    const char *path;
-    int path_count;
-    const char *out;
+    opd_conversion files;
     const char *store;
 } pack_options;
 
 static const struct argp_option options[] = {
-    { "output", 'o', "FILE", 0, "The self-contained bundle (required)", 0 },
+    OPD_CONVERSION_OPTION("FILE", "The self-contained bundle (required)"),
     { "store", KEY_STORE, "DIR", 0, "Directory store of the tensors; default: $OPSDEBUG_STORE", 0 },
     { 0 },
 };
@@ -27,43 +27,49 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     pack_options *o = state->input;
-    switch (key) {
-    case 'o':
-        o->out = arg;
-        return 0;
-    case KEY_STORE:
+    if (key == KEY_STORE) {
         o->store = arg;
         return 0;
-    case ARGP_KEY_ARG:
-        opd_take_argument(state, &o->path, &o->path_count, 1, arg);
-        return 0;
-    case ARGP_KEY_END:
-        if (o->path == NULL || o->out == NULL) {
-            opd_usage_error(state, "give a bundle and -o FILE");
-        }
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
     }
+    return opd_conversion_parse(key, arg, state, &o->files, "FILE");
+}
+
+/* The list of a run's calls keeps no operands, in no store either: it is whole as it is. */
+static opd_status pack(bool *is_list, const pack_options *o)
+{
+    opd_bundle *bundle = NULL;
+    opd_salvage_report report;
+    opd_status status = opd_source_open(&bundle, o->files.path, &o->shared);
+    if (status != OPD_OK) {
+        return status;
+    }
+    *is_list = o->store == NULL && strcmp(opd_bundle_header(bundle)->kind, "run") == 0 &&
+               opd_bundle_call_count(bundle) > 0 && !opd_source_keeps_operands(bundle);
+    opd_bundle_close(bundle);
+    return *is_list ? opd_salvage(&report, o->files.path, o->files.out)
+                    : opd_pack(o->files.path, o->files.out, o->store);
 }
 
 static int run(const opd_command *self, int argc, char **argv)
 {
     pack_options o = { 0 };
+    bool is_list = false;
     o.store = getenv("OPSDEBUG_STORE");
+    o.store = o.store != NULL && o.store[0] != '\0' ? o.store : NULL;
     opd_command_parse(self, &o.shared, argc, argv);
-    if (opd_pack(o.path, o.out, o.store) != OPD_OK) {
+    if (opd_conversion_check(&o.files) != OPD_OK || pack(&is_list, &o) != OPD_OK) {
         return opd_trouble();
     }
     if (o.shared.is_json) {
         json_t *document = json_object();
-        opd_document_put(document, "path", opd_document_text(o.out));
+        opd_document_put(document, "path", opd_document_text(o.files.out));
         return opd_document_print(document, OPD_EXIT_OK);
     }
     if (!o.shared.is_quiet) {
         char word[4096];
-        opd_phrase_shell(word, sizeof word, o.out);
-        printf("%s: holds all its tensors\n", o.out);
+        opd_phrase_shell(word, sizeof word, o.files.out);
+        printf("%s: %s\n", o.files.out,
+               is_list ? "the list of a run's calls, which keeps no operands, as it is" : "holds all its tensors");
         opd_print_next("ops-debug show %s", word);
     }
     return OPD_EXIT_OK;

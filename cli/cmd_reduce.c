@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <opsdebug/reduce.h>
@@ -18,22 +17,22 @@
 #include "screen.h"
 #include "trial.h"
 
-enum { KEY_EMIT_C = 0x100, KEY_BUDGET };
+enum { KEY_EMIT_C = 0x100, KEY_BUDGET, KEY_OBSERVED };
 
 typedef struct reduce_options {
     opd_shared shared;
     opd_trial_options trial;
-    const char *path;
-    int path_count;
-    const char *out;
+    opd_conversion files;
     const char *emit_c;
     uint64_t budget;
+    bool is_observed;
 } reduce_options;
 
 static const struct argp_option options[] = {
     OPD_TRIAL_OPTIONS,
-    { "output", 'o', "MIN.opsb", 0, "Where the reduced bundle goes (required)", 0 },
+    OPD_CONVERSION_OPTION("MIN" OPD_SUFFIX, "Where the reduced bundle goes (required)"),
     { "emit-c", KEY_EMIT_C, "FILE.c", 0, "Also write the reduced call as a C program of its own", 0 },
+    { "observed", KEY_OBSERVED, NULL, 0, "Reduce the failure seen here, though another was recorded", 0 },
     { "budget", KEY_BUDGET, "RUNS", 0, "At most so many runs, default 2000", 0 },
     { 0 },
 };
@@ -42,23 +41,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     reduce_options *o = state->input;
     switch (key) {
-    case 'o':
-        o->out = arg;
-        return 0;
     case KEY_EMIT_C:
         o->emit_c = arg;
+        return 0;
+    case KEY_OBSERVED:
+        o->is_observed = true;
         return 0;
     case KEY_BUDGET:
         o->budget = opd_parse_count(state, "--budget", arg, 1, UINT64_MAX);
         return 0;
+    case 'o':
     case ARGP_KEY_ARG:
-        opd_take_argument(state, &o->path, &o->path_count, 1, arg);
-        return 0;
     case ARGP_KEY_END:
-        if (o->path == NULL || o->out == NULL) {
-            opd_usage_error(state, "give a bundle and -o MIN%s", OPD_SUFFIX);
-        }
-        return 0;
+        return opd_conversion_parse(key, arg, state, &o->files, "MIN" OPD_SUFFIX);
     default:
         return opd_trial_parse(key, arg, state, &o->trial);
     }
@@ -96,18 +91,7 @@ static void name_log(reduction *work, const reduce_options *o, const opd_replay_
         digest = opd_tensor_digest(&bytes);
         opd_digest_print(id, &digest);
     }
-    snprintf(work->log, sizeof work->log, "%s.%.8s.log", o->out, id);
-}
-
-/* The result may not replace what it is made from. */
-static opd_status check_output(const reduce_options *o)
-{
-    struct stat from;
-    struct stat to;
-    if (stat(o->path, &from) == 0 && stat(o->out, &to) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino) {
-        return opd_fail(OPD_E_INVALID, "-o %s: is the bundle to reduce; give another name", o->out);
-    }
-    return OPD_OK;
+    snprintf(work->log, sizeof work->log, "%s.%.8s.log", o->files.out, id);
 }
 
 static opd_status reduce(reduction *work, reduce_options *o)
@@ -119,11 +103,12 @@ static opd_status reduce(reduction *work, reduce_options *o)
     if (status != OPD_OK) {
         return status;
     }
+    opd_trial_oracle_provider(&work->oracle, work->bundle, &work->item.call, &first);
     opd_replay_result_done(&first);
     work->oracle.source = work->bundle;
     work->oracle.options = *way;
     work->oracle.options.skip_reference = false;
-    work->oracle.path = o->out;
+    work->oracle.path = o->files.out;
     work->oracle.is_quiet = o->shared.is_quiet;
     name_log(work, o, way);
     opd_oracle oracle = opd_trial_oracle_bind(&work->oracle);
@@ -151,7 +136,7 @@ static opd_status reduce(reduction *work, reduce_options *o)
 static int print_json(const reduction *work, const reduce_options *o)
 {
     json_t *document = json_object();
-    opd_document_put(document, "path", opd_document_text(o->out));
+    opd_document_put(document, "path", opd_document_text(o->files.out));
     opd_document_put(document, "call", opd_document_call(&work->item.call, true));
     opd_document_put(document, "failure", opd_document_failure(&work->failure));
     opd_document_put(document, "guard", json_boolean(o->trial.replay.guard != OPD_GUARD_NONE));
@@ -187,13 +172,18 @@ static void print_text(const reduction *work, const reduce_options *o)
         printf("%s %.*s\n", line == work->report.explain ? "because     " : "            ", length, line);
         line += length + (line[length] == '\n');
     }
-    printf("written      %s%s%s\n", o->out, o->emit_c != NULL ? ", " : "", o->emit_c != NULL ? o->emit_c : "");
+    printf("written      %s%s%s\n", o->files.out, o->emit_c != NULL ? ", " : "", o->emit_c != NULL ? o->emit_c : "");
     if (o->emit_c != NULL) {
         opd_phrase_shell(words, sizeof words, o->emit_c);
         opd_print_next("cc %s %s -lm && ./a.out", words, work->program.link);
     } else {
-        opd_phrase_shell(words, sizeof words, o->out);
-        opd_print_next("ops-debug replay %s%s", words, o->trial.replay.guard != OPD_GUARD_NONE ? " --guard" : "");
+        opd_trial_options way = o->trial;
+        way.call = NULL;
+        opd_phrase_shell(words, sizeof words, o->files.out);
+        printf("%snext:%s ops-debug replay %s", opd_paint_on(stdout, OPD_PAINT_BOLD),
+               opd_paint_on(stdout, OPD_PAINT_OFF), words);
+        opd_trial_print_options(stdout, &way);
+        printf("\n");
     }
 }
 
@@ -204,19 +194,22 @@ static int run(const opd_command *self, int argc, char **argv)
     opd_command_parse(self, &o.shared, argc, argv);
     opd_status status = opd_alloc((void **)&work, sizeof *work);
     if (status == OPD_OK) {
-        status = check_output(&o);
+        status = opd_conversion_check(&o.files);
     }
     if (status == OPD_OK) {
-        status = opd_source_open(&work->bundle, o.path, &o.shared);
+        status = opd_source_open(&work->bundle, o.files.path, &o.shared);
     }
     if (status == OPD_OK) {
         status = opd_subject_find(&work->subject, work->bundle, o.trial.call);
+    }
+    if (status == OPD_OK && o.is_observed) {
+        work->subject.has_failure = false;
     }
     if (status == OPD_OK) {
         status = opd_trial_load(&work->item, work->bundle, &work->subject);
     }
     if (status == OPD_OK) {
-        status = opd_claim_take(&work->claim, o.out);
+        status = opd_claim_take(&work->claim, o.files.out);
     }
     if (status == OPD_OK) {
         status = reduce(work, &o);

@@ -77,6 +77,8 @@ typedef struct task_list {
     size_t count;
     atomic_size_t next;
     const replay_options *options;
+    opd_paths paths;
+    opd_unread unread;
 } task_list;
 
 static opd_status add_task(task_list *list, const char *path, const uint64_t *position)
@@ -163,7 +165,7 @@ static void *work(void *context)
 {
     task_list *list = context;
     for (size_t i = atomic_fetch_add(&list->next, 1); i < list->count; i = atomic_fetch_add(&list->next, 1)) {
-        if (!list->options->shared.is_quiet) {
+        if (list->count > 1) {
             opd_progress("replay: %zu of %zu", i + 1, list->count);
         }
         run_task(&list->items[i], list->options);
@@ -198,6 +200,17 @@ static void print_lines(const char *title, const char *lines)
     }
 }
 
+/* The imaginary parts where they tell the two apart. */
+static void print_worst(const opd_numbers *numbers, const char *place)
+{
+    printf("; worst at %s: got %.17g", place, numbers->got_re);
+    if (numbers->got_im != 0 || numbers->want_im != 0) {
+        printf(" %+.17gi, right %.17g %+.17gi", numbers->got_im, numbers->want_re, numbers->want_im);
+    } else {
+        printf(", right %.17g", numbers->want_re);
+    }
+}
+
 static void print_numbers(const opd_numbers *numbers, bool was_lazy)
 {
     char place[128];
@@ -207,11 +220,18 @@ static void print_numbers(const opd_numbers *numbers, bool was_lazy)
         }
         return;
     }
-    printf("reference    error %.3g of eps x gauge (naive %.3g, limit %.3g)", numbers->ratio, numbers->naive_ratio,
-           numbers->cap);
-    if (numbers->got_re != numbers->want_re || numbers->got_im != numbers->want_im) {
+    if (numbers->is_worst_other_class) {
+        printf("reference    error inf: a value of another class (limit %.3g)", numbers->cap);
+    } else {
+        printf("reference    error %.3g of eps x gauge (naive %.3g, limit %.3g)", numbers->ratio, numbers->naive_ratio,
+               numbers->cap);
+    }
+    if (numbers->is_worst_other_class || numbers->got_re != numbers->want_re || numbers->got_im != numbers->want_im) {
         opd_phrase_place(place, sizeof place, numbers->worst_operand, numbers->worst, numbers->worst_rank);
-        printf("; worst at %s: got %.17g, right %.17g", place, numbers->got_re, numbers->want_re);
+        print_worst(numbers, place);
+    }
+    if (numbers->is_worst_other_class && numbers->ratio <= 0) {
+        printf("; no class is wrong where terms are Inf or go beyond the range of the type");
     }
     printf("\n");
 }
@@ -224,21 +244,28 @@ static const char *answer_paint(const opd_answer *answer)
 static void print_next(const task *job, const replay_options *o)
 {
     char word[4096];
+    char call[48];
+    opd_trial_options repeat = o->trial;
+    bool is_found = job->answer.exit_status == OPD_EXIT_FOUND;
     opd_phrase_shell(word, sizeof word, job->path);
-    if (job->answer.exit_status == OPD_EXIT_FOUND && job->result.observed.outcome != OPD_OUTCOME_OK) {
-        printf("%snext:%s ops-debug reduce %s -o min%s --emit-c min.c", opd_paint_on(stdout, OPD_PAINT_BOLD),
-               opd_paint_on(stdout, OPD_PAINT_OFF), word, OPD_SUFFIX);
-        opd_trial_options repeat = o->trial;
-        char call[48];
-        if (job->has_position && repeat.call == NULL) {
-            snprintf(call, sizeof call, "%u:%" PRIu64, job->subject.call.thread, job->subject.call.number);
-            repeat.call = call;
-        }
+    if (job->has_position && repeat.call == NULL) {
+        snprintf(call, sizeof call, "%u:%" PRIu64, job->subject.call.thread, job->subject.call.number);
+        repeat.call = call;
+    }
+    if (is_found && job->result.observed.outcome != OPD_OUTCOME_OK) {
+        opd_trial_print_reduce(job->path, &repeat, &job->result, job->subject.has_failure);
+    } else if (is_found) {
+        printf("%snext:%s ops-debug diagnose %s", opd_paint_on(stdout, OPD_PAINT_BOLD),
+               opd_paint_on(stdout, OPD_PAINT_OFF), word);
         opd_trial_print_options(stdout, &repeat);
         printf("\n");
     } else if (job->answer.exit_status == OPD_EXIT_OK && job->subject.has_failure &&
                o->trial.replay.guard == OPD_GUARD_NONE) {
-        opd_print_next("ops-debug replay %s --guard", word);
+        repeat.replay.guard = OPD_GUARD_BOTH;
+        printf("%snext:%s ops-debug replay %s", opd_paint_on(stdout, OPD_PAINT_BOLD),
+               opd_paint_on(stdout, OPD_PAINT_OFF), word);
+        opd_trial_print_options(stdout, &repeat);
+        printf("\n");
     }
 }
 
@@ -291,6 +318,34 @@ static opd_status print_list(const task_list *list)
     return status == OPD_OK ? opd_table_print(table) : status;
 }
 
+static size_t count_answers(const task_list *list, int exit_status)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        count += list->items[i].answer.exit_status == exit_status;
+    }
+    return count;
+}
+
+static json_t *counts_object(const task_list *list)
+{
+    json_t *object = json_object();
+    opd_document_put(object, "replays", opd_document_count(list->count));
+    opd_document_put(object, "found", opd_document_count(count_answers(list, OPD_EXIT_FOUND)));
+    opd_document_put(object, "could_not_run", opd_document_count(count_answers(list, OPD_EXIT_TROUBLE)));
+    opd_document_put(object, "unread", opd_document_count(list->unread.paths.count));
+    return object;
+}
+
+static void print_summary(const task_list *list)
+{
+    char words[48];
+    opd_phrase_count(words, sizeof words, list->count, "replay");
+    printf("%s: %zu with a finding, %zu without, %zu could not run\n", words, count_answers(list, OPD_EXIT_FOUND),
+           count_answers(list, OPD_EXIT_OK), count_answers(list, OPD_EXIT_TROUBLE));
+    opd_unread_print(&list->unread, list->paths.count);
+}
+
 static int print_json(const task_list *list, int exit_status)
 {
     json_t *document = json_object();
@@ -309,6 +364,8 @@ static int print_json(const task_list *list, int exit_status)
         json_array_append_new(replays, object);
     }
     opd_document_put(document, "replays", replays);
+    opd_document_put(document, "unread", opd_document_unread(&list->unread));
+    opd_document_put(document, "counts", counts_object(list));
     opd_document_put(document, "exit_status", json_integer(exit_status));
     return opd_document_print(document, exit_status);
 }
@@ -316,7 +373,8 @@ static int print_json(const task_list *list, int exit_status)
 static opd_status write_junit(const task_list *list, const char *path)
 {
     opd_junit_case *cases = NULL;
-    opd_status status = opd_alloc_array((void **)&cases, list->count, sizeof *cases);
+    size_t unread = list->unread.paths.count;
+    opd_status status = opd_alloc_array((void **)&cases, list->count + unread, sizeof *cases);
     for (size_t i = 0; i < list->count && status == OPD_OK; i++) {
         const task *job = &list->items[i];
         snprintf(cases[i].name, sizeof cases[i].name, "%.400s call %" PRIu64 " %s", job->path, job->subject.call.number,
@@ -327,22 +385,27 @@ static opd_status write_junit(const task_list *list, const char *path)
         cases[i].is_error = job->answer.exit_status == OPD_EXIT_TROUBLE;
         cases[i].elapsed_ns = job->result.run_ns;
     }
+    for (size_t i = 0; i < unread && status == OPD_OK; i++) {
+        opd_junit_case *made = &cases[list->count + i];
+        snprintf(made->name, sizeof made->name, "%.400s", list->unread.paths.items[i]);
+        snprintf(made->message, sizeof made->message, "%.500s", list->unread.reasons.items[i]);
+        made->is_error = true;
+    }
     if (status == OPD_OK) {
-        status = opd_junit_write(path, "ops-debug replay", cases, list->count);
+        status = opd_junit_write(path, "ops-debug replay", cases, list->count + unread);
     }
     opd_free(cases);
     return status;
 }
 
-/* Of several: any failure found is the answer; else any that could not run. */
+/* Of several: any failure found is the answer; else any that could not run or be read. */
 static int worst_status(const task_list *list)
 {
-    bool has_found = false, has_trouble = false;
-    for (size_t i = 0; i < list->count; i++) {
-        has_found |= list->items[i].answer.exit_status == OPD_EXIT_FOUND;
-        has_trouble |= list->items[i].answer.exit_status == OPD_EXIT_TROUBLE;
+    if (count_answers(list, OPD_EXIT_FOUND) > 0) {
+        return OPD_EXIT_FOUND;
     }
-    return has_found ? OPD_EXIT_FOUND : has_trouble ? OPD_EXIT_TROUBLE : OPD_EXIT_OK;
+    bool has_trouble = count_answers(list, OPD_EXIT_TROUBLE) > 0 || list->unread.paths.count > 0;
+    return has_trouble ? OPD_EXIT_TROUBLE : OPD_EXIT_OK;
 }
 
 static int report(const task_list *list, const replay_options *o)
@@ -366,10 +429,14 @@ static int report(const task_list *list, const replay_options *o)
         if (list->items[0].status == OPD_OK) {
             print_one(&list->items[0], o);
         }
+        opd_unread_print(&list->unread, list->paths.count);
         return exit_status;
     }
-    if (print_list(list) != OPD_OK) {
+    if (list->count > 1 && print_list(list) != OPD_OK) {
         return opd_trouble();
+    }
+    if (list->paths.count > 1 || list->count > 1) {
+        print_summary(list);
     }
     for (size_t i = 0; i < list->count; i++) {
         if (list->items[i].answer.exit_status == OPD_EXIT_FOUND) {
@@ -384,16 +451,17 @@ static int run(const opd_command *self, int argc, char **argv)
 {
     replay_options o = { .trial = OPD_TRIAL_OPTIONS_INIT, .jobs = 1 };
     task_list list = { .options = &o };
-    opd_paths paths = { 0 };
     opd_command_parse(self, &o.shared, argc, argv);
     o.trial.replay.lazy_reference = !o.shared.is_json && o.shared.verbosity <= 0;
     bool is_folder = opd_path_is_directory(o.path);
-    opd_status status = opd_paths_add(&paths, o.path);
-    for (size_t i = 0; i < paths.count && status == OPD_OK; i++) {
-        status = add_bundle(&list, paths.items[i], is_folder);
+    opd_status status = opd_paths_add(&list.paths, o.path);
+    for (size_t i = 0; i < list.paths.count && status == OPD_OK; i++) {
+        if (add_bundle(&list, list.paths.items[i], is_folder) != OPD_OK) {
+            opd_unread_add(&list.unread, list.paths.items[i]);
+        }
     }
     int exit_status = OPD_EXIT_OK;
-    if (status == OPD_OK && list.count == 0) {
+    if (status == OPD_OK && list.count == 0 && list.unread.paths.count == 0) {
         status =
             opd_fail(OPD_E_NOTFOUND, "%s: no bundle in it records a failure; name one to replay its calls", o.path);
     }
@@ -409,7 +477,8 @@ static int run(const opd_command *self, int argc, char **argv)
         }
     }
     opd_free(list.items);
-    opd_paths_done(&paths);
+    opd_paths_done(&list.paths);
+    opd_unread_done(&list.unread);
     return exit_status;
 }
 
@@ -419,7 +488,8 @@ const opd_command opd_command_replay = {
     .summary = "Run a recorded call again and say whether its failure comes back",
     .details =
         "Of a folder, every bundle that records a failure is replayed. A bundle without a failure has every call\n"
-        "replayed whose data it holds. Exit status 1: the failure came back, or the result is different.",
+        "replayed whose data it holds. Exit status 1: a failure came back, or a result is different; else 3 when a bundle\n"
+        "could not be read or run; else 0. A file of a folder that cannot be read is named and left out.",
     .examples = "  ops-debug replay run/solve-4711-1-nan.opsb\n"
                 "  ops-debug replay run/solve-4711-1-nan.opsb --guard --core Haswell --threads 1\n"
                 "  ops-debug replay run/solve-4711-1-nan.opsb --library blis --repeat 20\n"

@@ -14,13 +14,11 @@
 
 typedef struct salvage_options {
     opd_shared shared;
-    const char *path;
-    int path_count;
-    const char *out;
+    opd_conversion files;
 } salvage_options;
 
 static const struct argp_option options[] = {
-    { "output", 'o', "FILE", 0, "The whole bundle (required unless DIR is given)", 0 },
+    OPD_CONVERSION_OPTION("FILE", "The whole bundle (required unless DIR is given)"),
     { 0 },
 };
 
@@ -33,21 +31,10 @@ static bool is_left_behind(const char *path)
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     salvage_options *o = state->input;
-    switch (key) {
-    case 'o':
-        o->out = arg;
-        return 0;
-    case ARGP_KEY_ARG:
-        opd_take_argument(state, &o->path, &o->path_count, 1, arg);
-        return 0;
-    case ARGP_KEY_END:
-        if (o->path == NULL || (o->out == NULL && !opd_path_is_directory(o->path) && !is_left_behind(o->path))) {
-            opd_usage_error(state, "give a bundle and -o FILE, or a folder of record");
-        }
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
+    const opd_conversion *files = &o->files;
+    bool is_whole = key == ARGP_KEY_END && files->path != NULL && files->out == NULL &&
+                    (opd_path_is_directory(files->path) || is_left_behind(files->path));
+    return is_whole ? 0 : opd_conversion_parse(key, arg, state, &o->files, "FILE, or a folder of record");
 }
 
 static int print_recovered(const opd_record_report *report, const salvage_options *o)
@@ -62,7 +49,7 @@ static int print_recovered(const opd_record_report *report, const salvage_option
     if (o->shared.is_json) {
         json_t *document = json_object();
         json_t *paths = json_array();
-        opd_document_put(document, "path", opd_document_text(o->path));
+        opd_document_put(document, "path", opd_document_text(o->files.path));
         opd_document_put(document, "bundles", opd_document_count(report->bundles));
         opd_document_put(document, "calls", opd_document_count(report->calls));
         opd_document_put(document, "dropped", opd_document_count(report->dropped));
@@ -77,12 +64,12 @@ static int print_recovered(const opd_record_report *report, const salvage_option
     }
     if (!o->shared.is_quiet && report->bundles > 0) {
         char word[4096];
-        printf("%s: %u bundles made, %" PRIu64 " calls in them", o->path, report->bundles, report->calls);
+        printf("%s: %u bundles made, %" PRIu64 " calls in them", o->files.path, report->bundles, report->calls);
         if (report->dropped > 0) {
             printf("; %" PRIu64 " calls were overwritten before", report->dropped);
         }
         printf("\n");
-        opd_phrase_shell(word, sizeof word, o->path);
+        opd_phrase_shell(word, sizeof word, o->files.path);
         opd_print_next("ops-debug show %s", word);
     }
     return exit_status;
@@ -92,12 +79,12 @@ static int recover(const salvage_options *o)
 {
     opd_record_report *report = NULL;
     opd_status status = opd_alloc((void **)&report, sizeof *report);
-    if (status == OPD_OK && o->out != NULL) {
-        status =
-            opd_fail(OPD_E_INVALID, "%s: is a folder: its bundles are mended where they are; leave -o out", o->path);
+    if (status == OPD_OK && o->files.out != NULL) {
+        status = opd_fail(OPD_E_INVALID, "%s: is a folder: its bundles are mended where they are; leave -o out",
+                          o->files.path);
     }
     if (status == OPD_OK) {
-        status = opd_record_recover(report, o->path);
+        status = opd_record_recover(report, o->files.path);
     }
     int exit_status = status == OPD_OK ? print_recovered(report, o) : opd_trouble();
     opd_free(report);
@@ -109,15 +96,15 @@ static int run(const opd_command *self, int argc, char **argv)
     salvage_options o = { 0 };
     opd_salvage_report report = { 0 };
     opd_command_parse(self, &o.shared, argc, argv);
-    if (opd_path_is_directory(o.path) || o.out == NULL) {
+    if (opd_path_is_directory(o.files.path) || o.files.out == NULL) {
         return recover(&o);
     }
-    if (opd_salvage(&report, o.path, o.out) != OPD_OK) {
+    if (opd_conversion_check(&o.files) != OPD_OK || opd_salvage(&report, o.files.path, o.files.out) != OPD_OK) {
         return opd_trouble();
     }
     if (o.shared.is_json) {
         json_t *document = json_object();
-        opd_document_put(document, "path", opd_document_text(o.out));
+        opd_document_put(document, "path", opd_document_text(o.files.out));
         opd_document_put(document, "records_kept", opd_document_count(report.records_kept));
         opd_document_put(document, "records_lost", opd_document_count(report.records_lost));
         opd_document_put(document, "bytes_lost", opd_document_count(report.bytes_lost));
@@ -130,9 +117,9 @@ static int run(const opd_command *self, int argc, char **argv)
         char word[4096];
         printf("%s: %" PRIu64 " records kept, %" PRIu64 " calls, %" PRIu64 " tensors; lost: %" PRIu64
                " records, %" PRIu64 " tensors, %" PRIu64 " bytes\n",
-               o.out, report.records_kept, report.calls, report.tensors_kept, report.records_lost, report.tensors_lost,
-               report.bytes_lost);
-        opd_phrase_shell(word, sizeof word, o.out);
+               o.files.out, report.records_kept, report.calls, report.tensors_kept, report.records_lost,
+               report.tensors_lost, report.bytes_lost);
+        opd_phrase_shell(word, sizeof word, o.files.out);
         opd_print_next("ops-debug show %s", word);
     }
     return OPD_EXIT_OK;

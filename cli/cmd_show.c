@@ -87,29 +87,36 @@ static json_t *row_object(const opd_bundle *bundle)
     return object;
 }
 
-/* One bundle of the folder into the table or the document; a bundle that cannot be read is a row too. */
-static bool add_row(opd_table *table, json_t *array, const opd_shared *shared, const char *path, char *failing,
-                    size_t size)
+typedef struct folder_view {
+    const show_options *options;
+    opd_paths paths;
+    opd_unread unread;
+    opd_table *table;
+    json_t *array;
+    char next[4096]; /* the first failing bundle that can be replayed, with what its replay needs; a shell's words */
+} folder_view;
+
+/* One bundle of the folder into the table and the document; one that cannot be read is said and counted. */
+static void add_row(folder_view *view, const char *path)
 {
     opd_bundle *bundle = NULL;
     folder_row row;
     const char *name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
-    if (opd_source_open(&bundle, path, shared) != OPD_OK) {
-        opd_trouble();
-        return false;
+    if (opd_source_open(&bundle, path, &view->options->shared) != OPD_OK) {
+        opd_unread_add(&view->unread, path);
+        return;
     }
     read_row(&row, bundle);
-    json_array_append_new(array, row_object(bundle));
-    opd_table_row(table);
-    opd_table_cell(table, 0, "%s", name);
-    opd_table_cell(table, 1, "%s", opd_bundle_header(bundle)->kind);
-    opd_table_cell(table, 2, "%" PRIu64, opd_bundle_call_count(bundle));
-    opd_table_cell(table, 3, "%s%s%s", row.failure, row.call[0] != '\0' ? ": " : "", row.call);
-    if (row.can_run && failing[0] == '\0') {
-        opd_phrase_shell(failing, size, path);
+    json_array_append_new(view->array, row_object(bundle));
+    opd_table_row(view->table);
+    opd_table_cell(view->table, 0, "%s", name);
+    opd_table_cell(view->table, 1, "%s", opd_bundle_header(bundle)->kind);
+    opd_table_cell(view->table, 2, "%" PRIu64, opd_bundle_call_count(bundle));
+    opd_table_cell(view->table, 3, "%s%s%s", row.failure, row.call[0] != '\0' ? ": " : "", row.call);
+    if (row.can_run && view->next[0] == '\0') {
+        opd_source_phrase(view->next, sizeof view->next, bundle);
     }
     opd_bundle_close(bundle);
-    return true;
 }
 
 /* Calls of a killed recording that the folder's bundles do not hold. */
@@ -124,42 +131,50 @@ static void mention_leftovers(const show_options *o)
     }
 }
 
-static int show_folder(const show_options *o)
+/* Takes the document that holds view->array. */
+static int print_folder(folder_view *view, json_t *document, int exit_status)
 {
-    static const char *const titles[] = { "BUNDLE", "KIND", ">CALLS", "FAILURE" };
-    opd_paths paths = { 0 };
-    opd_table *table = NULL;
-    char failing[4096] = "";
-    int exit_status = OPD_EXIT_OK;
-    mention_leftovers(o);
-    if (opd_paths_add(&paths, o->path) != OPD_OK || opd_table_new(&table, titles, OPD_COUNT(titles)) != OPD_OK) {
-        opd_paths_done(&paths);
-        return opd_trouble();
-    }
-    json_t *document = json_object();
-    json_t *array = json_array();
-    opd_document_put(document, "bundles", array);
-    for (size_t i = 0; i < paths.count; i++) {
-        if (!add_row(table, array, &o->shared, paths.items[i], failing, sizeof failing)) {
-            exit_status = OPD_EXIT_TROUBLE;
-        }
-    }
-    opd_paths_done(&paths);
-    if (o->shared.is_json) {
-        opd_table_free(table);
+    const opd_shared *shared = &view->options->shared;
+    if (shared->is_json) {
+        opd_table_free(view->table);
+        opd_document_put(document, "unread", opd_document_unread(&view->unread));
         return opd_document_print(document, exit_status);
     }
     json_decref(document);
-    if (o->shared.is_quiet) {
-        opd_table_free(table);
+    if (shared->is_quiet) {
+        opd_table_free(view->table);
         return exit_status;
     }
-    if (opd_table_print(table) != OPD_OK) {
+    if (opd_table_print(view->table) != OPD_OK) {
         return opd_trouble();
     }
-    if (failing[0] != '\0') {
-        opd_print_next("ops-debug replay %s", failing);
+    opd_unread_print(&view->unread, view->paths.count);
+    if (view->next[0] != '\0') {
+        opd_print_next("ops-debug replay %s", view->next);
     }
+    return exit_status;
+}
+
+static int show_folder(const show_options *o)
+{
+    static const char *const titles[] = { "BUNDLE", "KIND", ">CALLS", "FAILURE" };
+    folder_view view = { .options = o };
+    int exit_status = OPD_EXIT_TROUBLE;
+    mention_leftovers(o);
+    if (opd_paths_add(&view.paths, o->path) != OPD_OK ||
+        opd_table_new(&view.table, titles, OPD_COUNT(titles)) != OPD_OK) {
+        opd_trouble();
+    } else {
+        json_t *document = json_object();
+        view.array = json_array();
+        opd_document_put(document, "bundles", view.array);
+        for (size_t i = 0; i < view.paths.count; i++) {
+            add_row(&view, view.paths.items[i]);
+        }
+        exit_status = print_folder(&view, document, view.unread.paths.count > 0 ? OPD_EXIT_TROUBLE : OPD_EXIT_OK);
+    }
+    opd_paths_done(&view.paths);
+    opd_unread_done(&view.unread);
     return exit_status;
 }
 
@@ -228,7 +243,7 @@ static void print_failures(const opd_bundle *bundle)
     }
 }
 
-static void print_operand(const opd_operand *operand, const opd_bundle *bundle)
+static void print_operand(const opd_operand *operand, const opd_bundle *bundle, bool in_full)
 {
     static const char *const roles[] = { [OPD_ROLE_IN] = "in", [OPD_ROLE_OUT] = "out", [OPD_ROLE_INOUT] = "inout" };
     char words[256];
@@ -237,7 +252,11 @@ static void print_operand(const opd_operand *operand, const opd_bundle *bundle)
     opd_tensor_describe(words, sizeof words, &operand->view);
     printf("  %-8s %-5s %s", operand->name, role < OPD_COUNT(roles) && roles[role] != NULL ? roles[role] : "?", words);
     opd_phrase_operand_flags(words, sizeof words, operand);
-    printf("%s%s, address mod 64 = %u\n", words[0] != '\0' ? ", " : "", words, (unsigned)(operand->address % 64));
+    printf("%s%s", words[0] != '\0' ? ", " : "", words);
+    if (in_full) {
+        printf(", address 0x%" PRIx64, operand->address);
+    }
+    printf(", address mod 64 = %u\n", (unsigned)(operand->address % 64));
     const struct {
         const char *when;
         const opd_digest *digest;
@@ -267,7 +286,7 @@ static void print_operand(const opd_operand *operand, const opd_bundle *bundle)
     }
 }
 
-static void print_call(const opd_subject *subject, const opd_bundle *bundle)
+static void print_call(const opd_subject *subject, const opd_bundle *bundle, bool in_full)
 {
     char words[512];
     opd_call_describe(words, sizeof words, &subject->call);
@@ -280,7 +299,7 @@ static void print_call(const opd_subject *subject, const opd_bundle *bundle)
         printf("  floating-point mode %s\n", words);
     }
     for (int i = 0; i < subject->call.operand_count; i++) {
-        print_operand(&subject->call.operands[i], bundle);
+        print_operand(&subject->call.operands[i], bundle, in_full);
     }
 }
 
@@ -391,16 +410,16 @@ static int show_bundle(const show_options *o)
         print_environment(bundle, o->with_environment);
         print_failures(bundle);
         if (has_choice) {
-            print_call(&chosen, bundle);
+            print_call(&chosen, bundle, o->call != NULL || o->shared.verbosity > 0);
         }
         if (o->call == NULL && opd_bundle_call_count(bundle) > 0 &&
             print_calls(bundle, has_choice ? &chosen : NULL, o->with_all) != OPD_OK) {
             exit_status = opd_trouble();
         }
         if (has_choice && chosen.has_failure && opd_source_is_replayable(bundle, &chosen.call)) {
-            char word[4096];
-            opd_phrase_shell(word, sizeof word, opd_bundle_path(bundle));
-            opd_print_next("ops-debug replay %s", word);
+            char words[4096];
+            opd_source_phrase(words, sizeof words, bundle);
+            opd_print_next("ops-debug replay %s", words);
         }
     }
     opd_bundle_close(bundle);
@@ -418,6 +437,9 @@ const opd_command opd_command_show = {
     .name = "show",
     .synopsis = "BUNDLE|DIR",
     .summary = "Print what a bundle holds, or list the bundles of a folder",
+    .details =
+        "--call and -v print the addresses of operands in full. A file of a folder that cannot be read is named and left\n"
+        "out; the exit status is 3 then.",
     .examples = "  ops-debug show run/\n"
                 "  ops-debug show run/solve-4711-1-nan.opsb\n"
                 "  ops-debug show run/solve-4711-1-nan.opsb --call 7 --environment\n",

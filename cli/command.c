@@ -10,8 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <opsdebug/memory.h>
+
+#include "screen.h"
 
 #define HELP_FORMAT "ARGP_HELP_FMT"
 
@@ -124,6 +127,9 @@ void opd_command_parse(const opd_command *self, opd_shared *shared, int argc, ch
     if (is_ours) {
         unsetenv(HELP_FORMAT);
     }
+    opd_progress_set(shared->is_quiet        ? OPD_PROGRESS_NOBODY
+                     : shared->verbosity > 0 ? OPD_PROGRESS_ANYWHERE
+                                             : OPD_PROGRESS_TERMINAL);
     opd_buffer_done(&doc);
 }
 
@@ -165,6 +171,37 @@ void opd_take_argument(const struct argp_state *state, const char **slots, int *
         opd_usage_error(state, "'%s' is one argument too many", arg);
     }
     slots[(*count)++] = arg;
+}
+
+error_t opd_conversion_parse(int key, char *arg, const struct argp_state *state, opd_conversion *files,
+                             const char *file)
+{
+    switch (key) {
+    case 'o':
+        files->out = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        opd_take_argument(state, &files->path, &files->path_count, 1, arg);
+        return 0;
+    case ARGP_KEY_END:
+        if (files->path == NULL || files->out == NULL) {
+            opd_usage_error(state, "give a bundle and -o %s", file);
+        }
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+opd_status opd_conversion_check(const opd_conversion *files)
+{
+    struct stat from;
+    struct stat to;
+    if (stat(files->path, &from) == 0 && stat(files->out, &to) == 0 && from.st_dev == to.st_dev &&
+        from.st_ino == to.st_ino) {
+        return opd_fail(OPD_E_INVALID, "-o %s: is the bundle to read; give another name", files->out);
+    }
+    return OPD_OK;
 }
 
 int opd_trouble(void)

@@ -63,6 +63,22 @@ uint64_t opd_parse_bytes(const struct argp_state *state, const char *flag, const
 /* Takes the next positional argument into slots[*count]; a usage error when there are more than `most`. */
 void opd_take_argument(const struct argp_state *state, const char **slots, int *count, int most, const char *arg);
 
+/* "BUNDLE -o FILE" of a command that makes one file of another; a member of its options. */
+typedef struct opd_conversion {
+    const char *path;
+    int path_count;
+    const char *out;
+} opd_conversion;
+#define OPD_CONVERSION_OPTION(file, doc) \
+    {                                    \
+        "output", 'o', file, 0, doc, 0   \
+    }
+/* ARGP_ERR_UNKNOWN when the key is none of these; a usage error when one of the two files is not named. */
+error_t opd_conversion_parse(int key, char *arg, const struct argp_state *state, opd_conversion *files,
+                             const char *file);
+/* errors: E_INVALID both are one file, which would replace what it is made from. */
+opd_status opd_conversion_check(const opd_conversion *files);
+
 /* Prints the thread's error text as the program's one line; the exit status of a failure is returned. */
 int opd_trouble(void);
 

@@ -285,6 +285,7 @@ static json_t *numbers_object(const opd_numbers *numbers)
     opd_document_put(object, "ratio", opd_document_real(numbers->ratio));
     opd_document_put(object, "naive_ratio", opd_document_real(numbers->naive_ratio));
     opd_document_put(object, "cap", opd_document_real(numbers->cap));
+    opd_document_put(object, "other_class", opd_document_count(numbers->other_class));
     opd_document_put(object, "max_abs", opd_document_real(numbers->max_abs));
     opd_document_put(object, "max_rel", opd_document_real(numbers->max_rel));
     opd_document_put(object, "max_ulp", opd_document_real(numbers->max_ulp));
@@ -322,6 +323,18 @@ json_t *opd_document_result(const opd_replay_result *result)
         opd_document_put(object, "numbers", numbers_object(&result->numbers));
     }
     return object;
+}
+
+json_t *opd_document_unread(const opd_unread *unread)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < unread->paths.count; i++) {
+        json_t *object = json_object();
+        opd_document_put(object, "path", opd_document_text(unread->paths.items[i]));
+        opd_document_put(object, "error", opd_document_text(unread->reasons.items[i]));
+        json_array_append_new(array, object);
+    }
+    return array;
 }
 
 int opd_document_print(json_t *take_document, int exit_status)

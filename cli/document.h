@@ -25,6 +25,9 @@ json_t *opd_document_result(const opd_replay_result *result);
 /* Takes the value. */
 void opd_document_put(json_t *object, const char *key, json_t *take_value);
 
+/* [{"path", "error"}] */
+json_t *opd_document_unread(const opd_unread *unread);
+
 /* Prints and frees the document; returns exit_status, or OPD_EXIT_TROUBLE when it cannot be made. */
 int opd_document_print(json_t *take_document, int exit_status);
 

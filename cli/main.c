@@ -51,6 +51,39 @@ static void print_help(FILE *to)
                 "1 a failure found or reproduced, 2 usage, 3 could not run.\n");
 }
 
+static const opd_command *find_command(const char *name)
+{
+    for (int i = 0; i < opd_command_count; i++) {
+        if (strcmp(name, opd_commands[i]->name) == 0) {
+            return opd_commands[i];
+        }
+    }
+    fprintf(stderr, "ops-debug: '%s' is not a command; ops-debug --help lists them\n", name);
+    return NULL;
+}
+
+static int run_command(int argc, char **argv)
+{
+    const opd_command *command = find_command(argv[0]);
+    return command != NULL ? command->run(command, argc, argv) : OPD_EXIT_USAGE;
+}
+
+/* "help" and "help COMMAND" */
+static int help(int argc, char **argv)
+{
+    static char option[] = "--help";
+    if (argc == 1) {
+        print_help(stdout);
+        return OPD_EXIT_OK;
+    }
+    if (argc > 2) {
+        fprintf(stderr, "ops-debug: help: '%s' is one argument too many\n", argv[2]);
+        return OPD_EXIT_USAGE;
+    }
+    char *arguments[] = { argv[1], option, NULL };
+    return run_command(2, arguments);
+}
+
 int main(int argc, char **argv)
 {
     atexit(check_output);
@@ -61,8 +94,7 @@ int main(int argc, char **argv)
     }
     const char *name = argv[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-        print_help(stdout);
-        return OPD_EXIT_OK;
+        return help(argc - 1, argv + 1);
     }
     if (strcmp(name, "--version") == 0) {
         printf("%s\n", argp_program_version);
@@ -71,11 +103,5 @@ int main(int argc, char **argv)
     if (strcmp(name, "--man") == 0) {
         return opd_manual_print();
     }
-    for (int i = 0; i < opd_command_count; i++) {
-        if (strcmp(name, opd_commands[i]->name) == 0) {
-            return opd_commands[i]->run(opd_commands[i], argc - 1, argv + 1);
-        }
-    }
-    fprintf(stderr, "ops-debug: '%s' is not a command; ops-debug --help lists them\n", name);
-    return OPD_EXIT_USAGE;
+    return run_command(argc - 1, argv + 1);
 }

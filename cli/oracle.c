@@ -13,6 +13,7 @@
 
 #include "phrases.h"
 #include "screen.h"
+#include "source.h"
 
 static opd_verdict verdict_of(const opd_trial_oracle *oracle, const opd_failure *observed)
 {
@@ -64,15 +65,40 @@ static opd_status judge(void *context, opd_verdict *verdict, opd_failure *observ
     return judge_in(oracle, verdict, observed, oracle->source, candidate);
 }
 
+void opd_trial_oracle_provider(opd_trial_oracle *oracle, const opd_bundle *source, const opd_call *call,
+                               const opd_replay_result *result)
+{
+    const opd_module *recorded = call->provider != 0 ? opd_bundle_module(source, call->provider) : NULL;
+    opd_module *ran = &oracle->provider;
+    bool is_same =
+        recorded != NULL && recorded->build_id[0] != '\0' && strcmp(recorded->build_id, result->build_id) == 0;
+    *ran = is_same ? *recorded : (opd_module){ .path = "" };
+    if (!is_same) {
+        snprintf(ran->path, sizeof ran->path, "%s", result->library);
+        snprintf(ran->build_id, sizeof ran->build_id, "%s", result->build_id);
+    }
+    snprintf(ran->core, sizeof ran->core, "%s", result->core);
+    ran->threads = result->threads;
+}
+
+/* Guard pages are part of the way that shows the failure. */
+static opd_status write_guard(opd_writer *writer, const opd_trial_oracle *oracle)
+{
+    opd_event event = { .kind = OPD_EVENT_GUARD, .name = "both", .value = (int64_t)oracle->options.guard };
+    return oracle->options.guard != OPD_GUARD_NONE ? opd_writer_event(writer, &event) : OPD_OK;
+}
+
 static opd_status write_environment(opd_writer *writer, const opd_trial_oracle *oracle, opd_call *call)
 {
     const opd_environment_info *environment = opd_bundle_environment(oracle->source);
     opd_status status = environment != NULL ? opd_writer_environment(writer, environment) : OPD_OK;
-    const opd_module *provider = opd_bundle_module(oracle->source, call->provider);
     call->provider = 0;
     call->caller = 0;
-    if (status == OPD_OK && provider != NULL) {
-        status = opd_writer_module(writer, &call->provider, provider);
+    if (status == OPD_OK) {
+        status = write_guard(writer, oracle);
+    }
+    if (status == OPD_OK && oracle->provider.path[0] != '\0') {
+        status = opd_writer_module(writer, &call->provider, &oracle->provider);
     }
     if (status == OPD_OK) {
         status = opd_writer_thread(writer, call->pid, call->thread, "reduced call");

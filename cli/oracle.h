@@ -20,7 +20,12 @@ typedef struct opd_trial_oracle {
         tries; /* runs of the final form until it must have failed: more than 1 for a failure that comes and goes */
     uint32_t bycatch_count;
     bool is_quiet;
+    opd_module provider; /* that ran; replay of the result finds it as the recorded one */
 } opd_trial_oracle;
+
+/* The provider of result, and what the source says of it besides. */
+void opd_trial_oracle_provider(opd_trial_oracle *oracle, const opd_bundle *source, const opd_call *call,
+                               const opd_replay_result *result);
 
 /* The callbacks over oracle, which must outlive them. */
 opd_oracle opd_trial_oracle_bind(opd_trial_oracle *oracle);

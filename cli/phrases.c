@@ -31,7 +31,6 @@ static const char *const phrases[] = {
     [OPD_OUTCOME_MISMATCH] = "wrong value",
     [OPD_OUTCOME_OOB_READ] = "read out of bounds",
     [OPD_OUTCOME_OOB_WRITE] = "write out of bounds",
-    [OPD_OUTCOME_UNREAD_OPERAND] = "operand read that must not be",
     [OPD_OUTCOME_UNSUPPORTED] = "this machine or library cannot run it",
     [OPD_OUTCOME_HARNESS] = "no verdict",
     [OPD_OUTCOME_REQUESTED] = "asked for",
@@ -133,6 +132,11 @@ void opd_phrase_bytes(char *text, size_t size, uint64_t bytes)
     snprintf(text, size, "%.*f %s", i == 0 || value >= 100 ? 0 : 1, value, names[i]);
 }
 
+void opd_phrase_count(char *text, size_t size, uint64_t count, const char *noun)
+{
+    snprintf(text, size, "%" PRIu64 " %s%s", count, noun, count == 1 ? "" : "s");
+}
+
 typedef struct flag_word {
     uint32_t flag;
     const char *text;
@@ -160,7 +164,7 @@ void opd_phrase_flags(char *text, size_t size, const opd_call *call)
     text[0] = '\0';
     add_flags(text, size, call->flags, words, OPD_COUNT(words));
     if (call->bad_arg > 0) {
-        add(text, size, " %d", call->bad_arg);
+        add(text, size, " %d of %s", call->bad_arg, call->symbol[0] != '\0' ? call->symbol : call->name);
     }
     if (call->op == NULL) {
         add(text, size, "%soperator unknown to this build", text[0] == '\0' ? "" : ", ");

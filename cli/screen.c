@@ -7,6 +7,7 @@
 #include <libsmartcols.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <opsdebug/memory.h>
@@ -24,22 +25,41 @@ const char *opd_paint_on(FILE *to, opd_paint paint)
     return sequences[paint];
 }
 
+#define LINES_EVERY_S 2
+
+static opd_progress_to progress_to = OPD_PROGRESS_TERMINAL;
+
+void opd_progress_set(opd_progress_to to)
+{
+    progress_to = to;
+}
+
 void opd_progress(const char *format, ...)
 {
-    if (!isatty(STDERR_FILENO)) {
+    static time_t last;
+    bool is_terminal = isatty(STDERR_FILENO) != 0;
+    struct timespec now = { .tv_sec = 0 };
+    if (progress_to == OPD_PROGRESS_NOBODY || (!is_terminal && progress_to != OPD_PROGRESS_ANYWHERE)) {
         return;
     }
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("\r\033[K", stderr);
-    vfprintf(stderr, format, arguments);
-    fflush(stderr);
-    va_end(arguments);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    flockfile(stderr);
+    if (is_terminal || last == 0 || now.tv_sec - last >= LINES_EVERY_S) {
+        va_list arguments;
+        last = now.tv_sec;
+        fputs(is_terminal ? "\r\033[K" : "ops-debug: ", stderr);
+        va_start(arguments, format);
+        vfprintf(stderr, format, arguments);
+        va_end(arguments);
+        fputs(is_terminal ? "" : "\n", stderr);
+        fflush(stderr);
+    }
+    funlockfile(stderr);
 }
 
 void opd_progress_done(void)
 {
-    if (isatty(STDERR_FILENO)) {
+    if (progress_to != OPD_PROGRESS_NOBODY && isatty(STDERR_FILENO)) {
         fputs("\r\033[K", stderr);
     }
 }

@@ -15,7 +15,13 @@ typedef enum opd_paint { OPD_PAINT_OFF, OPD_PAINT_BOLD, OPD_PAINT_RED, OPD_PAINT
 /* The escape sequence for `to`, or "" when it is no terminal or NO_COLOR is set. */
 const char *opd_paint_on(FILE *to, opd_paint paint);
 
-/* A line on standard error that the next one overwrites; nothing when that is no terminal. */
+/* Who is told of progress; terminals only, until it is called. */
+typedef enum opd_progress_to { OPD_PROGRESS_NOBODY, OPD_PROGRESS_TERMINAL, OPD_PROGRESS_ANYWHERE } opd_progress_to;
+void opd_progress_set(opd_progress_to to);
+/*
+ * A line on standard error that the next one overwrites; where that is no terminal, a line of its own, at most one in two
+ * seconds. threads: safe.
+ */
 void opd_progress(const char *format, ...) OPD_PRINTF(1, 2);
 void opd_progress_done(void);
 

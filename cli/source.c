@@ -113,6 +113,29 @@ void opd_paths_done(opd_paths *paths)
     *paths = (opd_paths){ 0 };
 }
 
+void opd_unread_add(opd_unread *unread, const char *path)
+{
+    char text[1024];
+    snprintf(text, sizeof text, "%s", opd_error_text());
+    fprintf(stderr, "ops-debug: %s\n", text);
+    if (append(&unread->paths, path) == OPD_OK && append(&unread->reasons, text) != OPD_OK) {
+        opd_free(unread->paths.items[--unread->paths.count]);
+    }
+}
+
+void opd_unread_print(const opd_unread *unread, size_t files)
+{
+    if (unread->paths.count > 0) {
+        printf("%zu of %zu file%s could not be read\n", unread->paths.count, files, files == 1 ? "" : "s");
+    }
+}
+
+void opd_unread_done(opd_unread *unread)
+{
+    opd_paths_done(&unread->paths);
+    opd_paths_done(&unread->reasons);
+}
+
 opd_status opd_source_open(opd_bundle **out, const char *path, const opd_shared *shared)
 {
     if (opd_path_is_directory(path)) {
@@ -164,7 +187,7 @@ opd_status opd_subject_at(opd_subject *out, const opd_bundle *bundle, uint64_t p
     return status;
 }
 
-static bool has_replayable(const opd_bundle *bundle)
+bool opd_source_keeps_operands(const opd_bundle *bundle)
 {
     opd_call call;
     for (uint64_t i = 0; i < opd_bundle_call_count(bundle); i++) {
@@ -192,7 +215,7 @@ static opd_status find_failing(opd_subject *out, const opd_bundle *bundle)
     if (count == 0) {
         return opd_fail(OPD_E_NOTFOUND, "%s: holds no call", opd_bundle_path(bundle));
     }
-    if (!has_replayable(bundle)) {
+    if (!opd_source_keeps_operands(bundle)) {
         return opd_fail(OPD_E_NOTFOUND,
                         "%s: keeps no operands of its %" PRIu64
                         " calls and no failing call; a failure bundle, or record --trigger exit, has them",
@@ -291,4 +314,21 @@ bool opd_source_can_replay(const char *path)
         opd_subject_find(&subject, bundle, NULL) == OPD_OK && opd_source_is_replayable(bundle, &subject.call);
     opd_bundle_close(bundle);
     return can_run;
+}
+
+bool opd_source_is_guarded(const opd_bundle *bundle)
+{
+    for (uint32_t i = 0; i < opd_bundle_event_count(bundle); i++) {
+        if (strcmp(opd_bundle_event(bundle, i)->kind, OPD_EVENT_GUARD) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void opd_source_phrase(char *text, size_t size, const opd_bundle *bundle)
+{
+    char word[4096];
+    opd_phrase_shell(word, sizeof word, opd_bundle_path(bundle));
+    snprintf(text, size, "%s%s", word, opd_source_is_guarded(bundle) ? " --guard" : "");
 }

@@ -12,6 +12,8 @@
 
 #include "command.h"
 
+#define OPD_EVENT_GUARD "guard" /* kind of the event of a reduced bundle whose failure was seen under guard pages */
+
 /* Paths of bundles, sorted by name. */
 typedef struct opd_paths {
     char **items;
@@ -25,6 +27,18 @@ typedef struct opd_paths {
 opd_status opd_paths_add(opd_paths *paths, const char *path);
 void opd_paths_done(opd_paths *paths);
 bool opd_path_is_directory(const char *path);
+
+/* Files that a command over many went on without. */
+typedef struct opd_unread {
+    opd_paths paths;
+    opd_paths reasons; /* of each */
+} opd_unread;
+
+/* Says on standard error that path could not be read, with the thread's error text, and keeps it. */
+void opd_unread_add(opd_unread *unread, const char *path);
+/* "2 of 5 files could not be read" on standard output, when there is any. */
+void opd_unread_print(const opd_unread *unread, size_t files);
+void opd_unread_done(opd_unread *unread);
 
 /* Opens a bundle and says on standard error when it is torn or damaged, unless quiet. The error text names the path. */
 opd_status opd_source_open(opd_bundle **out, const char *path, const opd_shared *shared);
@@ -50,5 +64,12 @@ bool opd_source_has_failure(const opd_bundle *bundle);
 bool opd_source_is_replayable(const opd_bundle *bundle, const opd_call *call);
 /* Is there a failing call at path that can be replayed? */
 bool opd_source_can_replay(const char *path);
+
+/* Is there any call whose operands can be found? */
+bool opd_source_keeps_operands(const opd_bundle *bundle);
+/* Was the failure of a reduced bundle seen under guard pages? */
+bool opd_source_is_guarded(const opd_bundle *bundle);
+/* The bundle's path as a shell's word, with the options that its failure needs to come back: "min.opsb --guard". */
+void opd_source_phrase(char *text, size_t size, const opd_bundle *bundle);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "phrases.h"
+#include "screen.h"
 
 /* Operands of one case; a replay that needs more is refused rather than letting the machine swap. */
 #define CASE_LIMIT ((uint64_t)8 << 30)
@@ -35,6 +36,17 @@ error_t opd_trial_parse(int key, const char *arg, const struct argp_state *state
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
+    }
+}
+
+#define SHOW_AFTER_MS 1500
+
+/* NOLINTNEXTLINE(readability-non-const-parameter): opd_replay_progress */
+void opd_trial_progress(void *context, const char *what, uint64_t elapsed_ms)
+{
+    (void)context;
+    if (elapsed_ms >= SHOW_AFTER_MS) {
+        opd_progress("replay: %s, %" PRIu64 " s", what, elapsed_ms / 1000);
     }
 }
 
@@ -100,6 +112,13 @@ void opd_trial_describe_provider(char *text, size_t size, const opd_replay_resul
     snprintf(text, size, "%s%s%s", result->library, core, threads);
 }
 
+/* A failure of the routine, not of the machine or of us. */
+static bool is_judged_failure(const opd_failure *failure)
+{
+    return opd_failure_is_real(failure) && failure->outcome != OPD_OUTCOME_HARNESS &&
+           failure->outcome != OPD_OUTCOME_UNSUPPORTED;
+}
+
 opd_status opd_trial_provoke(opd_replay_result *result, opd_failure *expected, opd_replay_options *options,
                              const opd_bundle *bundle, const opd_case *item, const opd_subject *subject)
 {
@@ -110,13 +129,11 @@ opd_status opd_trial_provoke(opd_replay_result *result, opd_failure *expected, o
         if (status != OPD_OK) {
             return status;
         }
-        bool fails = opd_failure_is_real(&result->observed) && result->observed.outcome != OPD_OUTCOME_HARNESS &&
-                     result->observed.outcome != OPD_OUTCOME_UNSUPPORTED;
         if (recorded != NULL && result->came_back) {
             *expected = *recorded;
             return OPD_OK;
         }
-        if (recorded == NULL && fails) {
+        if (recorded == NULL && is_judged_failure(&result->observed)) {
             *expected = result->observed;
             return OPD_OK;
         }
@@ -152,4 +169,28 @@ void opd_trial_print_options(FILE *to, const opd_trial_options *options)
     if (options->replay.guard != OPD_GUARD_NONE) {
         fprintf(to, " --guard");
     }
+    if (options->replay.timeout_ms > 0) {
+        fprintf(to, " --timeout %u", options->replay.timeout_ms / 1000);
+    }
+}
+
+const char *opd_trial_reduced_stem(const char *path)
+{
+    const opd_conversion files = { .path = path, .out = "min" OPD_SUFFIX };
+    return opd_conversion_check(&files) == OPD_OK ? "min" : "smaller";
+}
+
+void opd_trial_print_reduce(const char *path, const opd_trial_options *options, const opd_replay_result *result,
+                            bool has_recorded)
+{
+    char word[4096];
+    if (!is_judged_failure(&result->observed)) {
+        return;
+    }
+    opd_phrase_shell(word, sizeof word, path);
+    const char *stem = opd_trial_reduced_stem(path);
+    printf("%snext:%s ops-debug reduce %s -o %s%s --emit-c %s.c", opd_paint_on(stdout, OPD_PAINT_BOLD),
+           opd_paint_on(stdout, OPD_PAINT_OFF), word, stem, OPD_SUFFIX, stem);
+    opd_trial_print_options(stdout, options);
+    printf("%s\n", has_recorded && !result->came_back ? " --observed" : "");
 }

@@ -41,9 +41,11 @@ typedef struct opd_trial_options {
     const char *call;
     opd_replay_options replay;
 } opd_trial_options;
-#define OPD_TRIAL_OPTIONS_INIT            \
-    {                                     \
-        .replay = OPD_REPLAY_OPTIONS_INIT \
+/* opd_replay_progress: on the progress line, once a stage takes seconds. */
+void opd_trial_progress(void *context, const char *what, uint64_t elapsed_ms);
+#define OPD_TRIAL_OPTIONS_INIT                                   \
+    {                                                            \
+        .replay = {.repeat = 1, .progress = opd_trial_progress } \
     }
 
 /* ARGP_ERR_UNKNOWN when the key is none of ours. */
@@ -72,5 +74,15 @@ opd_status opd_trial_provoke(opd_replay_result *result, opd_failure *expected, o
 
 /* Appends the options that repeat this trial: " --guard --core Haswell". */
 void opd_trial_print_options(FILE *to, const opd_trial_options *options);
+
+/* A name for the reduced form of the bundle at path, without suffix: not that of the bundle itself. */
+const char *opd_trial_reduced_stem(const char *path);
+
+/*
+ * "next: ops-debug reduce PATH ...", such that it reduces the failure that result shows, when it shows one. has_recorded: the call
+ * carries a failure of its own, which may be another.
+ */
+void opd_trial_print_reduce(const char *path, const opd_trial_options *options, const opd_replay_result *result,
+                            bool has_recorded);
 
 #endif

@@ -5,20 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <opsdebug/library.h>
+
 /* Names of which any BLAS or LAPACK exports one. */
 static const char *const library_names[] = { "dgemm_",         "cblas_dgemm",   "dgetrf_",   "dgemm_64_",
                                              "cblas_dgemm64_", "LAPACKE_dgesv", "dgetrf_64_" };
-
-/* Functions by which libraries name their effective kernels, configuration and threads; without side effects. */
-static const struct {
-    const char *core, *config, *threads;
-} queries[] = {
-    { "openblas_get_corename", "openblas_get_config", "openblas_get_num_threads" },
-    { "openblas_get_corename64_", "openblas_get_config64_", "openblas_get_num_threads64_" },
-    { "scipy_openblas_get_corename64_", "scipy_openblas_get_config64_", "scipy_openblas_get_num_threads64_" },
-    { "scipy_openblas_get_corename", "scipy_openblas_get_config", "scipy_openblas_get_num_threads" },
-    { NULL, "bli_info_get_version_str", NULL },
-};
 
 bool opd_module_find(struct dl_find_object *out, const void *address)
 {
@@ -86,13 +77,14 @@ static void ask_text(char *text, size_t size, void *handle, const char *name)
 
 static void ask_library(opd_shared_module *module, void *handle)
 {
-    for (size_t i = 0; i < OPD_COUNT(queries); i++) {
-        ask_text(module->core, sizeof(module->core), handle, queries[i].core);
-        ask_text(module->config, sizeof(module->config), handle, queries[i].config);
+    for (int i = 0; i < opd_library_query_count(); i++) {
+        const opd_library_query *query = opd_library_query_at(i);
+        ask_text(module->core, sizeof(module->core), handle, query->core);
+        ask_text(module->config, sizeof(module->config), handle, query->config);
         union {
             void *object;
             int (*function)(void);
-        } threads = { .object = queries[i].threads != NULL ? dlsym(handle, queries[i].threads) : NULL };
+        } threads = { .object = query->threads != NULL ? dlsym(handle, query->threads) : NULL };
         if (threads.object != NULL) {
             module->threads = threads.function();
         }

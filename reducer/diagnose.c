@@ -104,7 +104,7 @@ static bool knows_inputs(const evidence *facts)
             return false;
         }
     }
-    return true;
+    return facts->call->op != NULL; /* of an unknown operator the operands are not known either */
 }
 
 static void gather(evidence *facts, const opd_failure *failure, const opd_call *call, const opd_failure *observed)
@@ -225,7 +225,10 @@ static bool bad_args(opd_failure *out, const evidence *facts)
     if (copy.op == NULL || opd_call_check(&copy, text, sizeof(text), &overflow)) {
         return false;
     }
-    return decide(out, "bad-args", 0.95, "argument %d of %s: %s", (int)copy.bad_arg, facts->call->name, text);
+    const char *name = copy.symbol[0] != '\0' ? copy.symbol : copy.name;
+    bool has_order = (copy.flags & OPD_CALL_CBLAS) != 0 && copy.op->has_layout;
+    return decide(out, "bad-args", 0.95, "argument %d of %s%s: %s", (int)copy.bad_arg, name,
+                  has_order ? ", the order being 1" : "", text);
 }
 
 static bool hang(opd_failure *out, const evidence *facts)

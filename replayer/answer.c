@@ -151,7 +151,8 @@ static void read_death(opd_failure *failure, const opd_spawn *spawn, uint32_t st
 static void add_said(opd_failure *failure, const opd_spawn *spawn)
 {
     if (spawn->output[0] != '\0') {
-        append(failure, "; the library said: %s", spawn->output);
+        bool has_count = failure->outcome == OPD_OUTCOME_BAD_ARGS; /* often of the Fortran form, whatever was called */
+        append(failure, "; the library said%s: %s", has_count ? " (by its own count)" : "", spawn->output);
     }
 }
 
@@ -160,12 +161,15 @@ static void read_bad_args(opd_replay_result *out, const opd_job *job)
 {
     opd_failure *failure = &out->observed;
     opd_failure bad = { .outcome = OPD_OUTCOME_BAD_ARGS, .index_rank = -1 };
-    const char *made = failure->outcome == OPD_OUTCOME_OK ? "the library returned" : failure->reason;
-    bool is_untouched = failure->outcome == OPD_OUTCOME_OK && out->output_count > 0;
+    /* No value is judged: what an output holds may be what it held before. */
+    bool has_returned = failure->outcome == OPD_OUTCOME_OK || failure->outcome == OPD_OUTCOME_NAN_BORN ||
+                        failure->outcome == OPD_OUTCOME_INF_BORN || failure->outcome == OPD_OUTCOME_MISMATCH;
+    bool is_untouched = has_returned && out->output_count > 0;
     for (int i = 0; i < out->output_count; i++) {
         is_untouched &= opd_digest_equal(&out->outputs[i].before, &out->outputs[i].after);
     }
-    append(&bad, "%s; %.150s%s", job->bad_args, made, is_untouched ? " with the outputs untouched" : "");
+    append(&bad, "%s; %.150s%s", job->bad_args, has_returned ? "the library returned" : failure->reason,
+           is_untouched ? " with the outputs untouched" : "");
     *failure = bad;
 }
 
@@ -248,10 +252,9 @@ static bool same_class(const opd_failure *expected, const opd_failure *observed)
 bool opd_failure_same(const opd_failure *expected, const opd_failure *observed)
 {
     static const bool is_failure[] = {
-        [OPD_OUTCOME_NAN_BORN] = true,      [OPD_OUTCOME_INF_BORN] = true,  [OPD_OUTCOME_CRASH] = true,
-        [OPD_OUTCOME_HANG] = true,          [OPD_OUTCOME_BAD_ARGS] = true,  [OPD_OUTCOME_MISMATCH] = true,
-        [OPD_OUTCOME_OOB_READ] = true,      [OPD_OUTCOME_OOB_WRITE] = true, [OPD_OUTCOME_UNREAD_OPERAND] = true,
-        [OPD_OUTCOME_INPUT_MUTATED] = true,
+        [OPD_OUTCOME_NAN_BORN] = true, [OPD_OUTCOME_INF_BORN] = true,  [OPD_OUTCOME_CRASH] = true,
+        [OPD_OUTCOME_HANG] = true,     [OPD_OUTCOME_BAD_ARGS] = true,  [OPD_OUTCOME_MISMATCH] = true,
+        [OPD_OUTCOME_OOB_READ] = true, [OPD_OUTCOME_OOB_WRITE] = true, [OPD_OUTCOME_INPUT_MUTATED] = true,
     };
     bool is_judged = (size_t)expected->outcome < OPD_COUNT(is_failure) && is_failure[expected->outcome];
     if (!is_judged || !same_class(expected, observed)) {

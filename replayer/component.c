@@ -6,7 +6,7 @@
 
 #include "component.h"
 
-static double narrow(opd_dtype dtype, long double value)
+double opd_component_narrow(opd_dtype dtype, long double value)
 {
     uint8_t element[16];
     double re = 0;
@@ -99,7 +99,7 @@ double opd_component_ratio(const opd_component *item, const long double *want, l
     bool is_got_special = false;
     bool is_same = true;
     for (int k = 0; k < item->parts; k++) {
-        double rounded = narrow(dtype, want[k]);
+        double rounded = opd_component_narrow(dtype, want[k]);
         is_special |= !isfinite(rounded);
         is_got_special |= !isfinite(item->part[k]);
         is_same &= opd_same_class(item->part[k], rounded);

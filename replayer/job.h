@@ -104,9 +104,10 @@ typedef struct opd_job {
     bool is_reference_dear; /* not wanted unless the bits differ from the recorded ones */
     bool is_born_expected;  /* the reference is not wanted when NaN or Inf are born again with the recorded bits */
     uint64_t memory_limit;
-    char library[512]; /* path, soname or known name */
-    char core[32];     /* asked for; "" = none */
-    opd_call call;     /* pointers inside are not valid in the worker */
+    char library[512];  /* path, soname or known name */
+    char core[32];      /* to force; "" = none */
+    bool is_core_asked; /* by the user, not by the record */
+    opd_call call;      /* pointers inside are not valid in the worker */
     opd_job_operand operands[OPD_MAX_OPERANDS];
     int32_t group_count;
     char bad_args[OPD_JOB_TEXT]; /* not empty: the arguments break the contract */
@@ -148,6 +149,7 @@ typedef struct opd_spawn {
     int fd;
     int wait_status;
     bool is_timeout;
+    const opd_replay_options *options; /* whose progress is called */
     char output[OPD_JOB_TEXT];
 } opd_spawn;
 opd_status opd_spawn_run(opd_spawn *spawn);

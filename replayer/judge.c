@@ -127,15 +127,22 @@ static void read_payload(opd_failure *failure, const opd_judge *judge, const opd
     }
 }
 
-void opd_judge_born(opd_failure *failure, const opd_judge *judge)
+/* Is the content of an output the one it had before the call? */
+static bool is_untouched(const opd_operand *before, const opd_operand *now)
 {
-    for (int i = 0; i < judge->call->operand_count; i++) {
+    return !opd_digest_is_none(&before->before) && opd_digest_equal(&before->before, &now->after);
+}
+
+void opd_judge_born(opd_failure *failure, const opd_judge *judge, const opd_operand *now, const int *numbers, int count)
+{
+    for (int k = 0; k < count; k++) {
         opd_health health;
         opd_component item;
-        if (!is_judged(judge, i) || !opd_dtype_is_float(judge->call->operands[i].view.dtype)) {
+        const opd_operand *output = &judge->call->operands[numbers[k]];
+        if (!is_judged(judge, numbers[k]) || !opd_dtype_is_float(output->view.dtype)) {
             continue;
         }
-        opd_tensor_nonfinite(&health, &judge->call->operands[i].view);
+        opd_tensor_nonfinite(&health, &output->view);
         bool is_nan = health.nan > 0 && !judge->is_nan_read;
         bool is_inf = health.pos_inf + health.neg_inf > 0 && !judge->is_nan_read && !judge->is_inf_read;
         if (!is_nan && !is_inf) {
@@ -143,13 +150,16 @@ void opd_judge_born(opd_failure *failure, const opd_judge *judge)
         }
         failure->outcome = is_nan ? OPD_OUTCOME_NAN_BORN : OPD_OUTCOME_INF_BORN;
         failure->bad_count = is_nan ? health.nan : health.pos_inf + health.neg_inf;
-        snprintf(failure->reason, sizeof failure->reason,
-                 "%llu of %llu elements of %s became %s, of which no operand that must be read has any",
-                 (unsigned long long)failure->bad_count, (unsigned long long)health.count,
-                 judge->call->operands[i].name, is_nan ? "NaN" : "Inf");
-        int64_t count = opd_tensor_count(&judge->call->operands[i].view);
-        for (int64_t flat = 0; flat < count; flat++) {
-            if (opd_component_load(&item, judge, i, flat) &&
+        snprintf(
+            failure->reason, sizeof failure->reason,
+            is_untouched(output, &now[k])
+                ? "%llu of %llu elements of %s are %s as before the call, which did not write them; no operand that "
+                  "must be read has any"
+                : "%llu of %llu elements of %s became %s, of which no operand that must be read has any",
+            (unsigned long long)failure->bad_count, (unsigned long long)health.count, output->name,
+            is_nan ? "NaN" : "Inf");
+        for (int64_t flat = 0; flat < opd_tensor_count(&output->view); flat++) {
+            if (opd_component_load(&item, judge, numbers[k], flat) &&
                 (is_nan ? isnan(item.part[0]) || isnan(item.part[1]) : isinf(item.part[0]) || isinf(item.part[1]))) {
                 place_failure(failure, &item);
                 read_payload(failure, judge, &item);
@@ -162,8 +172,24 @@ void opd_judge_born(opd_failure *failure, const opd_judge *judge)
 
 /* ---------------------------------------------------------------------------------------- the gauge rule */
 
+#define EVERY_TYPE_HOLDS 6e4L
+
+/* Is an element finite where the reference is not, or the reverse, or the other infinity? */
+static bool is_other_class(const opd_component *item, const long double *want)
+{
+    bool is_same = true;
+    for (int k = 0; k < item->parts && opd_dtype_is_float(item->operand->view.dtype); k++) {
+        bool is_plain = isfinite(item->part[k]) && fabsl(want[k]) < EVERY_TYPE_HOLDS;
+        is_same &= is_plain || opd_same_class(item->part[k], opd_component_narrow(item->operand->view.dtype, want[k]));
+    }
+    return !is_same;
+}
+
 static void note_worst(opd_numbers *numbers, const opd_component *item, const long double *want, double ratio)
 {
+    bool is_other = is_other_class(item, want);
+    bool is_worse = ratio > numbers->ratio || (ratio >= numbers->ratio && is_other && !numbers->is_worst_other_class);
+    numbers->other_class += is_other;
     opd_dtype part = opd_dtype_real(item->operand->view.dtype);
     for (int k = 0; k < item->parts; k++) {
         double error = fabs((double)((long double)item->part[k] - want[k]));
@@ -174,8 +200,9 @@ static void note_worst(opd_numbers *numbers, const opd_component *item, const lo
             numbers->max_ulp = fmax(numbers->max_ulp, error / opd_ulp_at(part, (double)want[k]));
         }
     }
-    if (numbers->worst_rank < 0 || ratio > numbers->ratio) {
+    if (numbers->worst_rank < 0 || is_worse) {
         numbers->ratio = ratio;
+        numbers->is_worst_other_class = is_other;
         numbers->worst_rank = item->operand->view.rank;
         memcpy(numbers->worst, item->index, sizeof numbers->worst);
         snprintf(numbers->worst_operand, sizeof numbers->worst_operand, "%s", item->operand->name);

@@ -28,8 +28,12 @@ typedef struct opd_judge {
 void opd_judge_begin(opd_judge *judge, const opd_job *job, const opd_call *call);
 /* Computes the references from the operands as they are now: call it after opd_arena_restore. E_DECLINED is not an error: has_reference stays false. */
 opd_status opd_judge_reference(opd_judge *judge);
-/* NaN or Inf born: fills outcome, operand, index, count, reason; leaves the outcome OK otherwise. */
-void opd_judge_born(opd_failure *failure, const opd_judge *judge);
+/*
+ * NaN or Inf born: fills outcome, operand, index, count, reason; leaves the outcome OK otherwise. now: the outputs' digests, as for
+ * opd_judge_same.
+ */
+void opd_judge_born(opd_failure *failure, const opd_judge *judge, const opd_operand *now, const int *numbers,
+                    int count);
 /* The serial sums in the same precision, likewise from restored operands. */
 opd_status opd_judge_naive(opd_judge *judge);
 /* Outputs in place against the reference: numbers, and on a mismatch the failure (unless it says something already). */

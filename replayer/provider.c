@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <opsdebug/library.h>
+
 #include "libraries.h"
 #include "provider.h"
 
@@ -188,27 +190,36 @@ static int visit_object(struct dl_phdr_info *info, size_t size, void *context)
     return is_inside ? 1 : 0;
 }
 
-/* The first of the names that the library or what it needs exports. */
-static void *find_any(void *handle, const char *const *names, size_t count)
+/* What the library says of itself. */
+static void ask_library(void *handle, opd_replay_result *result)
 {
-    for (size_t i = 0; i < count; i++) {
-        void *address = dlsym(handle, names[i]);
-        if (address != NULL) {
-            return address;
+    for (int i = 0; i < opd_library_query_count(); i++) {
+        const opd_library_query *query = opd_library_query_at(i);
+        void *found = query->core != NULL ? dlsym(handle, query->core) : NULL;
+        char *(*core)(void) = NULL;
+        int (*threads)(void) = NULL;
+        long (*threads_long)(void) = NULL;
+        if (found != NULL && result->core[0] == '\0') {
+            memcpy(&core, &found, sizeof core);
+            const char *name = core();
+            snprintf(result->core, sizeof result->core, "%s", name != NULL ? name : "");
+        }
+        found = query->threads != NULL ? dlsym(handle, query->threads) : NULL;
+        if (found != NULL && result->threads == 0) {
+            memcpy(&threads, &found, sizeof threads);
+            result->threads = threads();
+        }
+        found = query->threads_long != NULL ? dlsym(handle, query->threads_long) : NULL;
+        if (found != NULL && result->threads == 0) {
+            memcpy(&threads_long, &found, sizeof threads_long);
+            long count = threads_long();
+            result->threads = count > 0 && count < INT_MAX ? (int32_t)count : 1; /* -1: not set, serial */
         }
     }
-    return NULL;
 }
 
 static void identify(const opd_provider *provider, opd_replay_result *result)
 {
-    static const char *const core_names[] = { "openblas_get_corename", "openblas_get_corename64_",
-                                              "scipy_openblas_get_corename64_", "scipy_openblas_get_corename" };
-    static const char *const thread_names[] = { "openblas_get_num_threads", "openblas_get_num_threads64_",
-                                                "scipy_openblas_get_num_threads64_", "scipy_openblas_get_num_threads" };
-    char *(*core)(void) = NULL;
-    int (*threads)(void) = NULL;
-    long (*threads_long)(void) = NULL; /* BLIS: dim_t */
     Dl_info info;
     void *address = NULL;
     memcpy(&address, &provider->function, sizeof address);
@@ -219,21 +230,20 @@ static void identify(const opd_provider *provider, opd_replay_result *result)
         snprintf(result->library, sizeof result->library, "%.*s", (int)sizeof result->library - 1, path);
     }
     dl_iterate_phdr(visit_object, &wanted);
-    void *found = find_any(provider->handle, core_names, OPD_COUNT(core_names));
-    if (found != NULL) {
-        memcpy(&core, &found, sizeof core);
-        const char *name = core();
-        snprintf(result->core, sizeof result->core, "%s", name != NULL ? name : "");
+    ask_library(provider->handle, result);
+}
+
+/* A wish that the library cannot know of would be passed over in silence. */
+static opd_status check_core(const opd_job *job)
+{
+    if (!job->is_core_asked || job->result.core[0] != '\0') {
+        return OPD_OK;
     }
-    found = find_any(provider->handle, thread_names, OPD_COUNT(thread_names));
-    if (found != NULL) {
-        memcpy(&threads, &found, sizeof threads);
-        result->threads = threads();
-    } else if ((found = dlsym(provider->handle, "bli_thread_get_num_threads")) != NULL) {
-        memcpy(&threads_long, &found, sizeof threads_long);
-        long count = threads_long();
-        result->threads = count > 0 && count < INT_MAX ? (int32_t)count : 1; /* -1: not set, serial */
-    }
+    return opd_fail(
+        OPD_E_UNSUPPORTED,
+        "--core %s has no effect on %s, which names no core: only OpenBLAS has them to choose from; leave it "
+        "out, or give --library openblas",
+        job->core, job->result.library);
 }
 
 opd_status opd_provider_open(opd_provider *out, opd_job *job, const opd_routine *routine)
@@ -244,7 +254,7 @@ opd_status opd_provider_open(opd_provider *out, opd_job *job, const opd_routine 
         out->is_naive = true;
         snprintf(job->result.library, sizeof job->result.library, "naive");
         job->result.threads = 1;
-        return OPD_OK;
+        return check_core(job);
     }
     opd_status status = choose_file(path, sizeof path, job);
     if (status != OPD_OK) {
@@ -261,5 +271,5 @@ opd_status opd_provider_open(opd_provider *out, opd_job *job, const opd_routine 
     identify(&provider, &job->result);
     snprintf(job->result.symbol, sizeof job->result.symbol, "%s", provider.symbol);
     *out = provider;
-    return OPD_OK;
+    return check_core(job);
 }

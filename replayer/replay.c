@@ -62,6 +62,7 @@ static opd_status choose_core(opd_job *job, char *notes, size_t size, const reco
             return opd_fail(OPD_E_UNSUPPORTED, "%s", reason);
         }
         snprintf(job->core, sizeof job->core, "%s", options->core);
+        job->is_core_asked = true;
         return OPD_OK;
     }
     if (then->provider == NULL || then->provider->core[0] == '\0') {
@@ -160,6 +161,9 @@ static void note_provider(char *notes, size_t size, const opd_job *job, const re
         opd_line(notes, size, "threads: recorded %d, here %d", provider->threads, result->threads);
     } else if (job->threads > 0 && result->threads > 0 && job->threads != result->threads) {
         opd_line(notes, size, "threads: asked for %d, here %d", job->threads, result->threads);
+    } else if (options->threads > 0 && result->threads == 0) {
+        opd_line(notes, size, "threads: asked for %d, the library does not say whether it takes them",
+                 options->threads);
     }
 }
 
@@ -238,9 +242,9 @@ static opd_status take_outputs(opd_replay_result *out, opd_job *job)
 }
 
 static opd_status run_worker(opd_replay_result *out, opd_job *job, int fd, const recorded *then, const char *worker,
-                             const opd_failure *expected)
+                             const opd_failure *expected, const opd_replay_options *options)
 {
-    opd_spawn spawn = { .worker = worker, .job = job, .fd = fd };
+    opd_spawn spawn = { .worker = worker, .job = job, .fd = fd, .options = options };
     opd_status status = opd_worker_environment(&spawn.environment, then->environment,
                                                job->core[0] != '\0' ? job->core : NULL, job->threads);
     if (status == OPD_OK) {
@@ -293,7 +297,7 @@ opd_status opd_replay(opd_replay_result *out, const opd_bundle *environment_of, 
         status = plan_job(job, notes, sizeof notes, &then, options);
     }
     if (status == OPD_OK) {
-        status = run_worker(&result, job, fd, &then, worker, expected);
+        status = run_worker(&result, job, fd, &then, worker, expected, options);
     }
     if (status == OPD_OK) {
         note_provider(notes, sizeof notes, job, &then, options);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
@@ -105,6 +106,28 @@ static uint64_t stage_deadline(const opd_job *job, uint32_t stage, uint64_t bega
     }
 }
 
+/* Stages that the worker may be in for long. */
+static void report_progress(const opd_spawn *spawn, uint32_t stage, uint64_t elapsed)
+{
+    static const char *const words[] = {
+        [OPD_STAGE_SPAWNED] = "starting",
+        [OPD_STAGE_LOADING] = "loading the library",
+        [OPD_STAGE_PREPARING] = "preparing the operands",
+        [OPD_STAGE_ARMED] = "in the routine",
+    };
+    const opd_replay_options *options = spawn->options;
+    char text[64];
+    if (options == NULL || options->progress == NULL) {
+        return;
+    }
+    if (stage == OPD_STAGE_RETURNED) {
+        snprintf(text, sizeof text, "comparing with a reference of %.2g operations", opd_call_flops(&spawn->job->call));
+        options->progress(options->progress_context, text, elapsed);
+    } else if (stage < OPD_COUNT(words)) {
+        options->progress(options->progress_context, words[stage], elapsed);
+    }
+}
+
 static void wait_worker(opd_spawn *spawn, pid_t pid)
 {
     int handle = pidfd_open(pid, 0);
@@ -127,6 +150,7 @@ static void wait_worker(opd_spawn *spawn, pid_t pid)
             stage = here;
             began = now_ms();
         }
+        report_progress(spawn, stage, now_ms() - began);
         if (now_ms() >= stage_deadline(spawn->job, stage, began)) {
             spawn->is_timeout = true;
             kill(-pid, SIGKILL);

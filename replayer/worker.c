@@ -255,7 +255,7 @@ static opd_status inspect(worker *self, bool is_first)
     for (int i = 0; i < self->count; i++) {
         is_new |= !opd_digest_equal(&now[i].after, &self->first[i].after);
     }
-    opd_judge_born(&failure, &self->judge);
+    opd_judge_born(&failure, &self->judge, now, self->numbers, self->count);
     opd_arena_restore(&self->arena, &stray);
     if (stray.is_found && self->job->pass != OPD_GUARD_NONE) { /* guards look for the cause, not for what it led to */
         failure = (opd_failure){ .index_rank = -1 };

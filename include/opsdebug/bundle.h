@@ -71,7 +71,7 @@ typedef enum opd_outcome { /* pinned numbers */
                            OPD_OUTCOME_MISMATCH = 6, /* wrong values against the reference */
                            OPD_OUTCOME_OOB_READ = 7,
                            OPD_OUTCOME_OOB_WRITE = 8,
-                           OPD_OUTCOME_UNREAD_OPERAND = 9, /* reserved: reported as NAN_BORN with its label */
+                           /* 9 is reserved and was never written: such a read is NAN_BORN with its label */
                            OPD_OUTCOME_UNSUPPORTED =
                                10, /* the machine or library cannot run it (SIGILL of a forced core) */
                            OPD_OUTCOME_HARNESS = 11,       /* our own trouble: no verdict */

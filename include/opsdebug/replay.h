@@ -23,6 +23,9 @@ typedef enum opd_guard {
     OPD_GUARD_BOTH,  /* END, then START */
 } opd_guard;
 
+/* What a replay is at: "loading", "in the routine", "the reference of 2e+10 operations"; milliseconds since that began. */
+typedef void opd_replay_progress(void *context, const char *what, uint64_t elapsed_ms);
+
 typedef struct opd_replay_options {
     const char *library;   /* path or soname of the provider, or "openblas", "blis", "netlib", "naive" (our own); NULL = as recorded, else
                               libblas.so.3. A recorded path is loaded only when root owns it and all its directories: else pass it here. */
@@ -36,6 +39,8 @@ typedef struct opd_replay_options {
     bool skip_reference;   /* do not run the reference (bitwise comparison and classes only) */
     bool lazy_reference;   /* do not run it when the expected NaN or Inf was born again with the recorded bits */
     double reference_limit; /* operations of a call beyond which the reference is left out where the answer does not hang on it; 0 = 8e9 */
+    opd_replay_progress *progress; /* called a few times a second by the thread that waits; NULL = none */
+    void *progress_context;
     const char *worker;    /* path of opd-worker; NULL = beside this program, then ../libexec/opsdebug/ */
 } opd_replay_options;
 #define OPD_REPLAY_OPTIONS_INIT { .repeat = 1 }
@@ -58,6 +63,8 @@ typedef struct opd_numbers {
     int32_t worst_rank;
     char worst_operand[OPD_NAME];
     double got_re, got_im, want_re, want_im; /* at worst */
+    uint64_t other_class; /* elements of another class (finite, Inf, NaN) than the reference */
+    bool is_worst_other_class; /* the worst is one; with a ratio of 0 its terms are Inf or beyond the type's range, where no class is wrong */
     bool is_valid;       /* a reference exists and ran */
 } opd_numbers;
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every command on every kind of bad input: exit status 3, one line on standard error that names the file, nothing written."""
+import json
 import os
 import pathlib
 import shutil
@@ -128,6 +129,8 @@ def operators_and_selectors(check):
     check.run(["replay", "nan.opsb", "--call", "none"], 3, ["none"])
     check.run(["replay", "nan.opsb", "--library", "./no-such-library.so"], 3, ["no-such-library"])
     check.run(["replay", "nan.opsb", "--core", "Pentium"], 3, ["Pentium"])
+    for library in ("blis", "netlib", "naive"):  # no library to choose a core of
+        check.run(["replay", "nan.opsb", "--core", "Nehalem", "--library", library], 3, ["--core", "no effect"])
     check.run(["reduce", "nan.opsb", "-o", "no/such/folder/out.opsb"], 3, ["no/such/folder"])
     check.run(["reduce", "nan.opsb", "-o", "nan.opsb"], 3, ["nan.opsb"])
     check.run(["export", "nan.opsb", "-o", "no/such/folder/out.csv"], 3, ["no/such/folder"])
@@ -147,6 +150,56 @@ def operators_and_selectors(check):
     check.run(["record", "-o", "run", "--", "./data"], 126, ["data"])
 
 
+def mixed_folder(check):
+    """One bad file is no reason to say nothing of the others: it is named, counted, and decides the exit status last."""
+    def fill(name, *bundles):
+        folder = check.folder / name
+        folder.mkdir()
+        for bundle in bundles:
+            shutil.copy(check.folder / bundle, folder)
+        (folder / "directory.opsb").mkdir()
+        os.mkfifo(folder / "pipe.opsb")
+        return ["directory.opsb", "pipe.opsb", *(b for b in bundles if b in BAD)]
+
+    def document(*arguments):
+        done = subprocess.run([check.build / "ops-debug", *arguments, "--json"], cwd=check.folder, capture_output=True, text=True,
+                              timeout=120)
+        return done.returncode, json.loads(done.stdout)
+
+    BAD = ("empty.opsb", "text.opsb", "stub.opsb", "other-version.opsb")
+    bad = fill("mixed", "nan.opsb", "fine.opsb", *BAD)
+    check.run(["replay", "mixed"], 1, bad, lines=len(bad))
+    check.run(["replay", "mixed", "-j", "3", "-q"], 1, bad, lines=len(bad))
+    check.run(["group", "mixed"], 3, bad, lines=len(bad))
+    check.run(["group", "nan.opsb", "text.opsb", "missing.opsb"], 3, ["text.opsb", "missing.opsb"], lines=2)
+    check.run(["show", "mixed"], 3, bad, lines=len(bad))
+    quiet = fill("quiet", "fine.opsb", "text.opsb")
+    check.run(["replay", "quiet"], 3, quiet, lines=len(quiet))
+    for arguments, status in ((["replay", "mixed"], 1), (["group", "mixed"], 3), (["show", "mixed"], 3)):
+        code, found = document(*arguments)
+        named = sorted(pathlib.Path(item["path"]).name for item in found["unread"])
+        if code != status or named != sorted(bad) or not all(item["error"] for item in found["unread"]):
+            check.failed += 1
+            print(f"{arguments}: exit status {code}, unread {found['unread']}")
+    counts = document("replay", "mixed")[1]["counts"]
+    if counts != {"replays": 1, "found": 1, "could_not_run": 0, "unread": len(bad)}:
+        check.failed += 1
+        print(f"counts: {counts}")
+    subprocess.run([check.build / "ops-debug", "replay", "mixed", "-q", "--junit", "mixed.xml"], cwd=check.folder,
+                   stderr=subprocess.DEVNULL)
+    if f'tests="{1 + len(bad)}" failures="1" errors="{len(bad)}"' not in (check.folder / "mixed.xml").read_text():
+        check.failed += 1
+        print((check.folder / "mixed.xml").read_text())
+
+
+def same_file_twice(check):
+    """The output may not replace the input, under whatever name."""
+    os.link(check.folder / "nan.opsb", check.folder / "twin.opsb")
+    for command, extra in (("reduce", []), ("pack", []), ("salvage", []), ("export", ["--format", "csv"])):
+        for name in ("nan.opsb", "./nan.opsb", "twin.opsb"):
+            check.run([command, "nan.opsb", "-o", name, *extra], 3, [name])
+
+
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="bad-input-"))
@@ -157,6 +210,8 @@ def main():
         torn_and_damaged(check, whole)
         flipped_tensor(check, whole)
         operators_and_selectors(check)
+        mixed_folder(check)
+        same_file_twice(check)
     finally:
         shutil.rmtree(folder)
     print(f"{check.count} commands, {check.failed} wrong")

@@ -12,9 +12,9 @@ WIRING = None  # may include every contract
 ALLOWED = {
     "core": CORE,
     "proto": FORMAT | {"packet"},
-    "kernels": CORE | {"op", "kernel"},
-    "recorder": FORMAT | {"record"},
-    "replayer": FORMAT | {"kernel", "replay"},
+    "kernels": CORE | {"op", "kernel", "library"},
+    "recorder": FORMAT | {"record", "library"},
+    "replayer": FORMAT | {"kernel", "library", "replay"},
     "reducer": FORMAT | {"reduce"},
     "viewer-export": FORMAT | {"packet", "view"},
     "cli": WIRING,
