@@ -77,6 +77,30 @@ opd_dtype opd_dtype_real(opd_dtype dtype)
     return info->part == 4 ? OPD_F32 : OPD_F64;
 }
 
+/* By bits: ilogb and ldexp were half of the time of a comparison. */
+double opd_dtype_ulp(opd_dtype dtype, double value)
+{
+    static const struct {
+        opd_dtype part;
+        int digits, least;
+    } formats[] = { { OPD_F64, 53, -1022 }, { OPD_F32, 24, -126 }, { OPD_F16, 11, -14 }, { OPD_BF16, 8, -126 } };
+    opd_dtype part = opd_dtype_real(dtype);
+    uint64_t bits = 0;
+    double ulp = 1.0;
+    memcpy(&bits, &value, sizeof bits);
+    for (size_t i = 0; i < OPD_COUNT(formats); i++) {
+        if (formats[i].part == part) {
+            bool is_finite = (bits >> 52 & 0x7ff) != 0x7ff;
+            int exponent = is_finite ? (int)(bits >> 52 & 0x7ff) - 1023 : formats[i].least;
+            exponent = (exponent < formats[i].least ? formats[i].least : exponent) - formats[i].digits + 1;
+            bits = exponent >= -1022 ? (uint64_t)(exponent + 1023) << 52 : UINT64_C(1) << (exponent + 1074);
+            memcpy(&ulp, &bits, sizeof ulp);
+            break;
+        }
+    }
+    return ulp;
+}
+
 double opd_dtype_epsilon(opd_dtype dtype)
 {
     const opd_dtype_info *info = opd_dtype_info_of(dtype);

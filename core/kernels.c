@@ -9,6 +9,8 @@
 #include <opsdebug/memory.h>
 #include <opsdebug/tensor.h>
 
+#include "compare.h"
+
 static const opd_kernels *chosen;
 
 static bool always(void)
@@ -44,6 +46,16 @@ bool opd_kernels_choose(const char *isa)
         }
     }
     return false;
+}
+
+const opd_compare_loops *opd_compare_loops_get(void)
+{
+#if defined(__x86_64__)
+    if (opd_kernels_get() == &opd_kernels_avx2) {
+        return &opd_compare_avx2;
+    }
+#endif
+    return &opd_compare_base;
 }
 
 const opd_kernels *opd_kernels_get(void)

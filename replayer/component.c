@@ -36,29 +36,6 @@ bool opd_component_load(opd_component *item, const opd_judge *judge, int operand
     return true;
 }
 
-/* Distance of neighbouring numbers of a type at |value|, the smallest subnormal at least. */
-/* By bits: ilogb and ldexp were half of the time of a comparison. */
-double opd_ulp_at(opd_dtype part, double value)
-{
-    static const struct {
-        opd_dtype part;
-        int digits, least;
-    } formats[] = { { OPD_F64, 53, -1022 }, { OPD_F32, 24, -126 }, { OPD_F16, 11, -14 }, { OPD_BF16, 8, -126 } };
-    uint64_t bits = 0;
-    double ulp = 1.0;
-    memcpy(&bits, &value, sizeof bits);
-    for (size_t i = 0; i < OPD_COUNT(formats); i++) {
-        if (formats[i].part == part) {
-            int exponent = isfinite(value) ? (int)(bits >> 52 & 0x7ff) - 1023 : formats[i].least;
-            exponent = (exponent < formats[i].least ? formats[i].least : exponent) - formats[i].digits + 1;
-            bits = exponent >= -1022 ? (uint64_t)(exponent + 1023) << 52 : UINT64_C(1) << (exponent + 1074);
-            memcpy(&ulp, &bits, sizeof ulp);
-            break;
-        }
-    }
-    return ulp;
-}
-
 static double largest_of(opd_dtype part)
 {
     return part == OPD_F32 || part == OPD_BF16 ? (double)FLT_MAX : part == OPD_F16 ? 65504.0 : DBL_MAX;
@@ -72,7 +49,7 @@ static bool is_flushed(uint32_t mxcsr)
 /* The smallest normal number under flush-to-zero or denormals-are-zero, else the smallest subnormal. */
 static double ignored_error(uint32_t mxcsr, opd_dtype part)
 {
-    return is_flushed(mxcsr) ? (part == OPD_F64 ? DBL_MIN : (double)FLT_MIN) : opd_ulp_at(part, 0);
+    return is_flushed(mxcsr) ? (part == OPD_F64 ? DBL_MIN : (double)FLT_MIN) : opd_dtype_ulp(part, 0);
 }
 
 bool opd_same_class(double got, double want)
@@ -115,7 +92,7 @@ double opd_component_ratio(const opd_component *item, const long double *want, l
     }
     for (int k = 0; k < item->parts; k++) {
         long double error = fabsl((long double)item->part[k] - want[k]);
-        error -= 0.5L * (long double)opd_ulp_at(part, (double)want[k]) + (long double)ignored_error(mxcsr, part);
+        error -= 0.5L * (long double)opd_dtype_ulp(part, (double)want[k]) + (long double)ignored_error(mxcsr, part);
         if (error > 0) {
             double ratio =
                 gauge == 0 ? (double)INFINITY : (double)(error / ((long double)opd_dtype_epsilon(dtype) * gauge));

@@ -22,8 +22,6 @@ bool opd_component_load(opd_component *item, const opd_judge *judge, int operand
 double opd_component_ratio(const opd_component *item, const long double *want, long double gauge, uint32_t mxcsr);
 /* value rounded to the type of an element's parts. */
 double opd_component_narrow(opd_dtype dtype, long double value);
-/* Distance of neighbouring numbers of a type at |value|, the smallest subnormal at least. */
-double opd_ulp_at(opd_dtype part, double value);
 /* Both NaN, or the same infinity, or both finite. */
 bool opd_same_class(double got, double want);
 

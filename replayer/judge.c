@@ -197,7 +197,7 @@ static void note_worst(opd_numbers *numbers, const opd_component *item, const lo
             double size = fabs((double)want[k]);
             numbers->max_abs = fmax(numbers->max_abs, error);
             numbers->max_rel = fmax(numbers->max_rel, size > 0 ? error / size : error > 0 ? (double)INFINITY : 0);
-            numbers->max_ulp = fmax(numbers->max_ulp, error / opd_ulp_at(part, (double)want[k]));
+            numbers->max_ulp = fmax(numbers->max_ulp, error / opd_dtype_ulp(part, (double)want[k]));
         }
     }
     if (numbers->worst_rank < 0 || is_worse) {

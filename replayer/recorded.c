@@ -20,7 +20,7 @@ static bool close_statistics(const opd_judge *judge, int operand, const opd_heal
         gauge = output->gauge[i] > gauge ? output->gauge[i] : gauge;
     }
     double bound = 2 * fmax(OPD_PASS_RATIO, judge->cap) * opd_dtype_epsilon(item->view.dtype) * (double)gauge +
-                   2 * opd_ulp_at(opd_dtype_real(item->view.dtype), (double)gauge);
+                   2 * opd_dtype_ulp(opd_dtype_real(item->view.dtype), (double)gauge);
     bool has_range = then->min <= then->max && here->min <= here->max;
     return !has_range || (fabs(then->min - here->min) <= bound && fabs(then->max - here->max) <= bound);
 }

@@ -52,6 +52,8 @@ opd_dtype opd_dtype_parse(const char *text);    /* OPD_DTYPE_NONE when unknown *
 bool opd_dtype_is_float(opd_dtype dtype);       /* f16 bf16 f32 f64 c64 c128 */
 bool opd_dtype_is_complex(opd_dtype dtype);
 opd_dtype opd_dtype_real(opd_dtype dtype);      /* c64 -> f32, c128 -> f64, else itself */
+/* Distance of neighbouring numbers of a component at |value|, the smallest subnormal at least; 1 for integers. */
+double opd_dtype_ulp(opd_dtype dtype, double value);
 double opd_dtype_epsilon(opd_dtype dtype);      /* 2^(1-p) of one component: f32 2^-23, f64 2^-52, f16 2^-10, bf16 2^-7; 0 for integers */
 
 /*

@@ -5,7 +5,7 @@ import pathlib
 import re
 import sys
 
-CORE = {"status", "memory", "tensor", "random"}
+CORE = {"status", "memory", "metrics", "tensor", "random"}
 FORMAT = CORE | {"op", "bundle"}
 WIRING = None  # may include every contract
 

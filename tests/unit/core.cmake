@@ -1,4 +1,4 @@
-foreach(name test_status test_memory test_buffer test_file test_philox test_dtype test_element test_digest test_tensor test_scan test_fill)
+foreach(name test_status test_memory test_buffer test_file test_philox test_dtype test_element test_digest test_tensor test_scan test_fill test_metrics)
   opd_add_test(${name} ${CMAKE_CURRENT_LIST_DIR}/${name}.c LABEL "unit;threads" LINK opd_core m)
   add_dependencies(thread_tests ${name})
 endforeach()

@@ -18,17 +18,17 @@ static void ulp_agrees_with_nextafter(void **state)
     for (size_t i = 0; i < OPD_COUNT(values); i++) {
         double size = fabs(values[i]);
         double above = nextafter(size, (double)INFINITY) - size;
-        assert_true(opd_ulp_at(OPD_F64, values[i]) == above);
+        assert_true(opd_dtype_ulp(OPD_F64, values[i]) == above);
         float small = (float)size;
         if (small > 0 && isfinite(small)) {
-            assert_true(opd_ulp_at(OPD_F32, (double)small) == (double)(nextafterf(small, INFINITY) - small));
+            assert_true(opd_dtype_ulp(OPD_F32, (double)small) == (double)(nextafterf(small, INFINITY) - small));
         }
     }
-    assert_true(opd_ulp_at(OPD_F64, 0) == 5e-324);
-    assert_true(opd_ulp_at(OPD_F32, 0) == 0x1p-149);
-    assert_true(opd_ulp_at(OPD_F16, 1) == 0x1p-10);
-    assert_true(opd_ulp_at(OPD_F16, 0) == 0x1p-24);
-    assert_true(opd_ulp_at(OPD_BF16, 1) == 0x1p-7);
+    assert_true(opd_dtype_ulp(OPD_F64, 0) == 5e-324);
+    assert_true(opd_dtype_ulp(OPD_F32, 0) == 0x1p-149);
+    assert_true(opd_dtype_ulp(OPD_F16, 1) == 0x1p-10);
+    assert_true(opd_dtype_ulp(OPD_F16, 0) == 0x1p-24);
+    assert_true(opd_dtype_ulp(OPD_BF16, 1) == 0x1p-7);
 }
 
 static double ratio_of(opd_dtype dtype, double re, double im, long double want_re, long double want_im,
