@@ -6,7 +6,7 @@
 
 #include <opsdebug/memory.h>
 
-#include "plan.h"
+#include "binding.h"
 
 static void copy_name(char name[OPD_NAME], opd_slice slice)
 {
@@ -105,7 +105,7 @@ static bool bind_view(opd_tensor *view, const opd_plan_operand *operand, const o
     view->dtype = opd_plan_dtype(operand->type, operand->dtype, call->dtype);
     view->rank = operand->rank;
     for (int i = 0; i < operand->rank; i++) {
-        if (!dimension(&view->shape[i], &operand->dims[i], slots)) {
+        if (!dimension(&view->shape[i], &operand->dims[i].formula, slots)) {
             return false;
         }
     }
@@ -167,7 +167,11 @@ opd_status opd_plan_bind(opd_call *call, const opd_plan *plan, const int64_t *sl
 
 opd_status opd_call_bind(opd_call *call)
 {
-    const opd_plan *plan = opd_plan_of_call(call);
+    const opd_plan *plan = opd_plan_of(call->op);
+    if (plan != NULL && plan->is_general) {
+        return opd_general_bind(call, plan);
+    }
+    plan = plan != NULL ? opd_plan_of_call(call) : NULL;
     if (plan == NULL) {
         return OPD_E_INVALID;
     }

@@ -7,7 +7,7 @@
 
 #include <opsdebug/memory.h>
 
-#include "plan.h"
+#include "binding.h"
 
 opd_value *opd_call_value(opd_call *call, const char *name)
 {
@@ -37,7 +37,8 @@ opd_operand *opd_call_operand(opd_call *call, const char *name)
 int opd_call_shared(const opd_call *call, int index)
 {
     const opd_plan *plan = opd_plan_of(call->op);
-    return plan != NULL && index >= 0 && index < plan->operand_count ? plan->operands[index].at : -1;
+    bool has_own = plan == NULL || plan->is_general || index < 0 || index >= plan->operand_count;
+    return has_own ? -1 : plan->operands[index].at;
 }
 
 static void fill_value(opd_value *value, const opd_plan_value *expected, opd_dtype dtype)
@@ -117,6 +118,9 @@ opd_status opd_call_init(opd_call *call, const opd_op *op, const char *name, opd
     if (plan == NULL) {
         return OPD_E_INVALID;
     }
+    if (plan->is_general) {
+        return opd_general_init(call, op, name, dtype);
+    }
     opd_plan_fill(call, plan, op, name, dtype);
     return mend_and_bind(call, plan, true);
 }
@@ -126,6 +130,9 @@ opd_status opd_call_set(opd_call *call, const char *name, int64_t value)
     const opd_plan *plan = opd_plan_of_call(call);
     if (plan == NULL) {
         return OPD_E_INVALID;
+    }
+    if (plan->is_general) {
+        return opd_general_set(call, plan, name, value);
     }
     int slot = opd_plan_find_slot(plan, name, (int)strlen(name));
     if (slot < 0) {
@@ -144,7 +151,10 @@ opd_status opd_call_set(opd_call *call, const char *name, int64_t value)
 opd_status opd_call_compact(opd_call *call)
 {
     const opd_plan *plan = opd_plan_of_call(call);
-    return plan != NULL ? mend_and_bind(call, plan, true) : OPD_E_INVALID;
+    if (plan == NULL) {
+        return OPD_E_INVALID;
+    }
+    return plan->is_general ? opd_general_compact(call, plan) : mend_and_bind(call, plan, true);
 }
 
 opd_status opd_call_eval(int64_t *out, const opd_call *call, const char *expression)
@@ -154,7 +164,7 @@ opd_status opd_call_eval(int64_t *out, const opd_call *call, const char *express
         return OPD_E_INVALID;
     }
     opd_instruction code[96];
-    opd_scope scope = { opd_plan_find_slot, plan };
+    opd_scope scope = { opd_plan_find_name, opd_plan_find_word, plan };
     const char *why = NULL;
     size_t size = strlen(expression);
     if (size > 1024) {
@@ -164,9 +174,8 @@ opd_status opd_call_eval(int64_t *out, const opd_call *call, const char *express
     if (count < 0) {
         return opd_fail(OPD_E_INVALID, "%s: %s", why, expression);
     }
-    int64_t slots[OPD_PLAN_SLOTS];
-    opd_plan_slots(slots, plan, call);
-    if (!opd_expression_run(out, code, count, slots)) {
+    opd_formula formula = { .code = code, .count = count };
+    if (!opd_call_run(out, plan, call, &formula)) {
         return opd_fail(OPD_E_INVALID, "overflow or division by zero: %s", expression);
     }
     return OPD_OK;

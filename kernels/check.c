@@ -10,7 +10,7 @@
 
 #include <opsdebug/memory.h>
 
-#include "plan.h"
+#include "binding.h"
 
 /* A call under check. */
 struct checked {
@@ -26,7 +26,7 @@ struct checked {
  */
 static opd_slice selected(const opd_plan *plan, opd_slice text, const int64_t *slots)
 {
-    opd_scope scope = { opd_plan_find_slot, plan };
+    opd_scope scope = { opd_plan_find_name, opd_plan_find_word, plan };
     const char *question;
     while ((question = memchr(text.at, '?', (size_t)text.size)) != NULL && text.at[0] != '(') {
         opd_instruction code[32];
@@ -35,7 +35,7 @@ static opd_slice selected(const opd_plan *plan, opd_slice text, const int64_t *s
         int size = (int)(question - text.at);
         const char *colon = memchr(question, ':', (size_t)(text.size - size));
         int count = opd_expression_compile(code, (int)OPD_COUNT(code), text.at, size, &scope, &why);
-        if (colon == NULL || count < 0 || !opd_expression_run(&value, code, count, slots)) {
+        if (colon == NULL || count < 0 || !opd_expression_run(&value, code, count, slots, NULL)) {
             break;
         }
         const char *end = text.at + text.size;
@@ -64,7 +64,7 @@ static void explain_ld(char *text, size_t size, const struct checked *checked, i
                  given, (long long)smallest, owner->name.size, owner->name.at);
         return;
     }
-    opd_slice extent = selected(plan, owner->dims[checked->is_row_major ? 1 : 0].text, checked->slots);
+    opd_slice extent = selected(plan, owner->dims[checked->is_row_major ? 1 : 0].formula.text, checked->slots);
     snprintf(text, size, "%.*s = %lld is less than max(1, %.*s) = %lld", name.size, name.at, given, extent.size,
              extent.at, (long long)smallest);
 }
@@ -144,7 +144,7 @@ static const opd_operand *find_overflow(const opd_call *call, const opd_plan *pl
         const opd_plan_operand *operand = &plan->operands[i];
         int64_t n;
         int64_t last;
-        if (operand->inc < 0 || !opd_formula_run(&n, &operand->dims[0], slots) || n <= 1) {
+        if (operand->inc < 0 || !opd_formula_run(&n, &operand->dims[0].formula, slots) || n <= 1) {
             continue;
         }
         if (!opd_mul_i64(&last, n - 1, slots[operand->inc]) || last != (int32_t)last) {
@@ -177,6 +177,42 @@ bool opd_plan_check(opd_call *call, const opd_plan *plan, const int64_t *slots, 
     return call->bad_arg == 0;
 }
 
+/* Would binding the call anew leave it as it is? */
+static bool check_general(opd_call *call, const opd_plan *plan, char *text, size_t size)
+{
+    opd_call anew = *call;
+    opd_status status = opd_general_bind(&anew, plan);
+    call->flags = (call->flags & ~(uint32_t)OPD_CALL_BAD_ARGS) | (anew.flags & OPD_CALL_BAD_ARGS);
+    call->bad_arg = anew.bad_arg;
+    if (status != OPD_OK) {
+        snprintf(text, size, "%s", opd_error_text());
+        return false;
+    }
+    text[0] = '\0';
+    for (int i = 0; i < call->operand_count && i < anew.operand_count; i++) {
+        const opd_tensor *is = &call->operands[i].view;
+        const opd_tensor *should = &anew.operands[i].view;
+        bool is_same = is->dtype == should->dtype && is->rank == should->rank &&
+                       memcmp(is->shape, should->shape, (size_t)is->rank * sizeof is->shape[0]) == 0;
+        if (!is_same) {
+            char found[OPD_OPERAND_TEXT];
+            char expected[OPD_OPERAND_TEXT];
+            opd_operand_describe(found, &call->operands[i]);
+            opd_operand_describe(expected, &anew.operands[i]);
+            snprintf(text, size, "%s: %s, where it must be %s", call->op->name, found, expected);
+            call->bad_arg = i + 1;
+            call->flags |= OPD_CALL_BAD_ARGS;
+            return false;
+        }
+    }
+    if (anew.operand_count != call->operand_count) {
+        snprintf(text, size, "%s: %d operands, where %d must be", call->op->name, call->operand_count,
+                 anew.operand_count);
+        return false;
+    }
+    return true;
+}
+
 bool opd_call_check(opd_call *call, char *text, size_t size, const opd_operand **overflow)
 {
     char unwanted[1];
@@ -186,6 +222,9 @@ bool opd_call_check(opd_call *call, char *text, size_t size, const opd_operand *
     }
     *overflow = NULL;
     const opd_plan *plan = opd_plan_of_call(call);
+    if (plan != NULL && plan->is_general) {
+        return check_general(call, plan, text, size);
+    }
     if (plan == NULL) {
         snprintf(text, size, "%s", opd_error_text());
         return false;

@@ -7,7 +7,7 @@
 
 #include <opsdebug/memory.h>
 
-#include "plan.h"
+#include "binding.h"
 
 struct line {
     char *text;
@@ -112,6 +112,25 @@ static void describe_unknown(struct line *line, const opd_call *call)
     }
 }
 
+/* Operands that are there, then what attributes do not say by default. */
+static void describe_general(struct line *line, const opd_call *call)
+{
+    opd_call plain;
+    for (int i = 0; i < call->operand_count && (call->operands[i].role & OPD_ROLE_IN) != 0; i++) {
+        char text[OPD_OPERAND_TEXT];
+        if ((call->operands[i].flags & OPD_OPERAND_ABSENT) == 0) {
+            opd_operand_describe(text, &call->operands[i]);
+            append_item(line, "", "%s", text);
+        }
+    }
+    bool is_known = opd_general_attributes(&plain, call->op) == OPD_OK;
+    for (int i = 0; i < call->attr_count; i++) {
+        if (!is_known || memcmp(&plain.attrs[i], &call->attrs[i], sizeof plain.attrs[i]) != 0) {
+            describe_value(line, &call->attrs[i]);
+        }
+    }
+}
+
 void opd_call_describe(char *text, size_t size, const opd_call *call)
 {
     struct line line = { .size = size, .separator = "" };
@@ -124,6 +143,8 @@ void opd_call_describe(char *text, size_t size, const opd_call *call)
     }
     if (plan == NULL) {
         describe_unknown(&line, call);
+    } else if (plan->is_general) {
+        describe_general(&line, call);
     } else {
         int64_t slots[OPD_PLAN_SLOTS];
         opd_plan_slots(slots, plan, call);
@@ -171,10 +192,8 @@ double opd_call_flops(const opd_call *call)
     if (plan == NULL) {
         return 0;
     }
-    int64_t slots[OPD_PLAN_SLOTS];
-    opd_plan_slots(slots, plan, call);
     int64_t count = 0;
-    if (plan->flops.code != NULL && !opd_formula_run(&count, &plan->flops, slots)) {
+    if (plan->flops.code != NULL && !opd_call_run(&count, plan, call, &plan->flops)) {
         return INFINITY;
     }
     /* A complex multiplication and addition take 8 real operations, a real pair 2. */

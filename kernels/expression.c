@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The expression language of contracts: an operator-precedence (shunting-yard) compiler and its stack machine.
- * Both branches of ?: and both sides of && and || are evaluated; a value that overflowed or divided by zero is
- * marked bad, and only the branch that counts passes the mark on.
+ * The expression language of contracts: an operator-precedence (shunting-yard) compiler to the stack machine of
+ * expression_run.c.
  */
 #include "expression.h"
 
@@ -12,36 +11,10 @@
 
 #include <opsdebug/memory.h>
 
-enum { STACK_VALUES = 16, STACK_OPERATORS = 32 };
+enum { STACK_OPERATORS = 32 };
 
-enum {
-    CODE_CONSTANT,
-    CODE_SLOT,
-    CODE_ADD,
-    CODE_SUB,
-    CODE_MUL,
-    CODE_DIV,
-    CODE_MOD,
-    CODE_EQ,
-    CODE_NE,
-    CODE_LT,
-    CODE_LE,
-    CODE_GT,
-    CODE_GE,
-    CODE_AND,
-    CODE_OR,
-    CODE_NEGATE,
-    CODE_NOT,
-    CODE_SELECT,
-    CODE_MIN,
-    CODE_MAX,
-    CODE_CEIL,
-    CODE_IS_TRANSPOSED,
-    /* on the operator stack only */
-    MARK_OPEN,
-    MARK_QUESTION,
-    MARK_FUNCTION,
-};
+/* On the operator stack only. */
+enum { MARK_OPEN = OPD_CODE_COUNT, MARK_QUESTION, MARK_FUNCTION };
 
 enum { PRECEDENCE_BARRIER = 0, PRECEDENCE_SELECT = 1, PRECEDENCE_UNARY = 8 };
 
@@ -51,20 +24,42 @@ static const struct binary {
     uint8_t precedence;
 } binaries[] = {
     /* longer texts before their prefixes */
-    { "||", CODE_OR, 2 }, { "&&", CODE_AND, 3 }, { "==", CODE_EQ, 4 }, { "!=", CODE_NE, 4 }, { "<=", CODE_LE, 5 },
-    { ">=", CODE_GE, 5 }, { "<", CODE_LT, 5 },   { ">", CODE_GT, 5 },  { "+", CODE_ADD, 6 }, { "-", CODE_SUB, 6 },
-    { "*", CODE_MUL, 7 }, { "/", CODE_DIV, 7 },  { "%", CODE_MOD, 7 },
+    { "||", OPD_CODE_OR, 2 }, { "&&", OPD_CODE_AND, 3 }, { "==", OPD_CODE_EQ, 4 }, { "!=", OPD_CODE_NE, 4 },
+    { "<=", OPD_CODE_LE, 5 }, { ">=", OPD_CODE_GE, 5 },  { "<", OPD_CODE_LT, 5 },  { ">", OPD_CODE_GT, 5 },
+    { "+", OPD_CODE_ADD, 6 }, { "-", OPD_CODE_SUB, 6 },  { "*", OPD_CODE_MUL, 7 }, { "/", OPD_CODE_DIV, 7 },
+    { "%", OPD_CODE_MOD, 7 },
 };
 
+/* A function of values, or a question about a name, which may take one value more. */
 static const struct function {
-    char name[5];
+    char name[6];
     uint8_t code;
     uint8_t arity;
+    bool has_target;
+    uint8_t question[4]; /* + 1, by what the name stands for; 0 = it may not */
 } functions[] = {
-    { "min", CODE_MIN, 2 },
-    { "max", CODE_MAX, 2 },
-    { "ceil", CODE_CEIL, 2 },
-    { "t", CODE_IS_TRANSPOSED, 1 },
+    { "min", OPD_CODE_MIN, 2, false, { 0 } },
+    { "max", OPD_CODE_MAX, 2, false, { 0 } },
+    { "ceil", OPD_CODE_CEIL, 2, false, { 0 } },
+    { "t", OPD_CODE_IS_TRANSPOSED, 1, false, { 0 } },
+    { "dim",
+      OPD_CODE_ASK_AT,
+      1,
+      true,
+      { [OPD_NAME_OPERAND] = OPD_ASK_DIM + 1, [OPD_NAME_DIMS] = OPD_ASK_ELEMENT + 1 } },
+    { "rank", OPD_CODE_ASK, 0, true, { [OPD_NAME_OPERAND] = OPD_ASK_RANK + 1, [OPD_NAME_DIMS] = OPD_ASK_RANK_OF + 1 } },
+    { "count", OPD_CODE_ASK, 0, true, { [OPD_NAME_OPERAND] = OPD_ASK_COUNT + 1 } },
+    { "has",
+      OPD_CODE_ASK,
+      0,
+      true,
+      { [OPD_NAME_OPERAND] = OPD_ASK_THERE + 1,
+        [OPD_NAME_SLOT] = OPD_ASK_GIVEN + 1,
+        [OPD_NAME_LIST] = OPD_ASK_GIVEN + 1 } },
+    { "prod", OPD_CODE_ASK, 0, true, { [OPD_NAME_DIMS] = OPD_ASK_PRODUCT + 1 } },
+    { "sum", OPD_CODE_ASK, 0, true, { [OPD_NAME_DIMS] = OPD_ASK_SUM + 1 } },
+    { "at", OPD_CODE_ASK_AT, 1, true, { [OPD_NAME_LIST] = OPD_ASK_AT + 1 } },
+    { "len", OPD_CODE_ASK, 0, true, { [OPD_NAME_LIST] = OPD_ASK_LENGTH + 1 } },
 };
 
 struct pending {
@@ -72,6 +67,8 @@ struct pending {
     uint8_t precedence;
     int16_t depth;    /* MARK_FUNCTION: values below its arguments */
     int16_t function; /* MARK_FUNCTION */
+    int16_t index;    /* MARK_FUNCTION with a target: its number */
+    uint8_t question; /* MARK_FUNCTION with a target */
 };
 
 struct parser {
@@ -88,41 +85,29 @@ struct parser {
     const char *why;
 };
 
-static int arity_of(uint8_t code)
-{
-    switch (code) {
-    case CODE_CONSTANT:
-    case CODE_SLOT:
-        return 0;
-    case CODE_NEGATE:
-    case CODE_NOT:
-    case CODE_IS_TRANSPOSED:
-        return 1;
-    case CODE_SELECT:
-        return 3;
-    default:
-        return 2;
-    }
-}
-
 static bool stop(struct parser *parser, const char *why)
 {
     parser->why = why;
     return false;
 }
 
-static bool emit(struct parser *parser, uint8_t code, int64_t value)
+static bool emit_about(struct parser *parser, uint8_t code, int index, int64_t value)
 {
-    int arity = arity_of(code);
+    int arity = opd_code_arity(code);
     if (parser->depth < arity) {
         return stop(parser, "an operand is missing");
     }
-    if (parser->count == parser->capacity || parser->depth - arity + 1 > STACK_VALUES) {
+    if (parser->count == parser->capacity || parser->depth - arity + 1 > OPD_EXPRESSION_STACK) {
         return stop(parser, "the expression is too long");
     }
-    parser->out[parser->count++] = (opd_instruction){ .code = code, .value = value };
+    parser->out[parser->count++] = (opd_instruction){ .code = code, .index = (int16_t)index, .value = value };
     parser->depth += 1 - arity;
     return true;
+}
+
+static bool emit(struct parser *parser, uint8_t code, int64_t value)
+{
+    return emit_about(parser, code, 0, value);
 }
 
 static bool push(struct parser *parser, uint8_t code, uint8_t precedence)
@@ -165,7 +150,7 @@ static bool take_number(struct parser *parser)
             return stop(parser, "a number does not fit 64 bits");
         }
     }
-    return emit(parser, CODE_CONSTANT, value);
+    return emit(parser, OPD_CODE_CONSTANT, value);
 }
 
 static int find_function(const char *name, int size)
@@ -178,33 +163,122 @@ static int find_function(const char *name, int size)
     return -1;
 }
 
-static bool take_name(struct parser *parser)
+static int find(const struct parser *parser, opd_name_kind kind, const char *name, int size)
 {
-    const char *name = parser->at;
+    return parser->scope != NULL ? parser->scope->find(parser->scope->context, kind, name, size) : -1;
+}
+
+/* The characters of a name; the parser stands behind them. */
+static int scan_name(struct parser *parser, const char **name)
+{
+    *name = parser->at;
     while (parser->at < parser->end && (isalnum((unsigned char)*parser->at) || *parser->at == '_')) {
         parser->at++;
     }
-    int size = (int)(parser->at - name);
+    return (int)(parser->at - *name);
+}
+
+/* "NAME" or "NAME, " of a function that asks about a name; *about is what it stands for. */
+static bool take_target(struct parser *parser, const struct function *function, struct pending *about)
+{
+    const char *name = NULL;
+    skip_space(parser);
+    int size = scan_name(parser, &name);
+    skip_space(parser);
+    int index = -1;
+    for (int kind = 0; kind < (int)OPD_COUNT(function->question) && index < 0; kind++) {
+        if (function->question[kind] != 0) {
+            index = find(parser, (opd_name_kind)kind, name, size);
+            about->question = (uint8_t)(function->question[kind] - 1);
+        }
+    }
+    if (index < 0) {
+        return stop(parser, "a function of a name that is no such operand, symbol or attribute");
+    }
+    about->index = (int16_t)index;
+    char expected = function->arity > 0 ? ',' : ')';
+    if (parser->at == parser->end || *parser->at != expected) {
+        return stop(parser, "wrong number of arguments");
+    }
+    parser->at++;
+    return true;
+}
+
+static bool take_function(struct parser *parser, int number)
+{
+    const struct function *function = &functions[number];
+    struct pending about = { .code = MARK_FUNCTION };
+    parser->at++;
+    if (function->has_target && !take_target(parser, function, &about)) {
+        return false;
+    }
+    if (function->has_target && function->arity == 0) {
+        parser->wants_operand = false;
+        return emit_about(parser, function->code, about.index, about.question);
+    }
+    parser->wants_operand = true;
+    if (!push(parser, MARK_FUNCTION, PRECEDENCE_BARRIER)) {
+        return false;
+    }
+    struct pending *mark = &parser->stack[parser->top - 1];
+    mark->function = (int16_t)number;
+    mark->index = about.index;
+    mark->question = about.question;
+    return push(parser, MARK_OPEN, PRECEDENCE_BARRIER);
+}
+
+/* "n0": one dimension of those that n stands for. */
+static bool take_element(struct parser *parser, const char *name, int size)
+{
+    int index = size > 1 && isdigit((unsigned char)name[size - 1]) ? find(parser, OPD_NAME_DIMS, name, size - 1) : -1;
+    if (index < 0) {
+        return stop(parser, find(parser, OPD_NAME_DIMS, name, size) < 0 && find(parser, OPD_NAME_LIST, name, size) < 0
+                                ? "unknown name"
+                                : "several values, of which prod(), dim(), at() or len() make one");
+    }
+    return emit(parser, OPD_CODE_CONSTANT, name[size - 1] - '0') &&
+           emit_about(parser, OPD_CODE_ASK_AT, index, OPD_ASK_ELEMENT);
+}
+
+static bool take_name(struct parser *parser)
+{
+    const char *name = NULL;
+    int size = scan_name(parser, &name);
     skip_space(parser);
     if (parser->at < parser->end && *parser->at == '(') {
         int function = find_function(name, size);
-        if (function < 0) {
-            return stop(parser, "unknown function");
-        }
-        parser->at++;
-        parser->wants_operand = true;
-        if (!push(parser, MARK_FUNCTION, PRECEDENCE_BARRIER)) {
-            return false;
-        }
-        parser->stack[parser->top - 1].function = (int16_t)function;
-        return push(parser, MARK_OPEN, PRECEDENCE_BARRIER);
-    }
-    int slot = parser->scope != NULL ? parser->scope->find(parser->scope->context, name, size) : -1;
-    if (slot < 0) {
-        return stop(parser, "unknown name");
+        return function >= 0 ? take_function(parser, function) : stop(parser, "unknown function");
     }
     parser->wants_operand = false;
-    return emit(parser, CODE_SLOT, slot);
+    int slot = find(parser, OPD_NAME_SLOT, name, size);
+    return slot >= 0 ? emit(parser, OPD_CODE_SLOT, slot) : take_element(parser, name, size);
+}
+
+/* 'word': after "slot ==" its position in the list of the slot, else the code of a letter. */
+static bool take_quoted(struct parser *parser)
+{
+    const char *word = ++parser->at;
+    const char *close = memchr(word, '\'', (size_t)(parser->end - word));
+    if (close == NULL || close == word) {
+        return stop(parser, "a quoted letter or word is expected");
+    }
+    int size = (int)(close - word);
+    parser->at = close + 1;
+    const struct pending *last = parser->top > 0 ? &parser->stack[parser->top - 1] : NULL;
+    bool is_compared = last != NULL && (last->code == OPD_CODE_EQ || last->code == OPD_CODE_NE) && parser->count > 0 &&
+                       parser->out[parser->count - 1].code == OPD_CODE_SLOT;
+    int position = -2;
+    if (is_compared && parser->scope != NULL && parser->scope->find_word != NULL) {
+        position =
+            parser->scope->find_word(parser->scope->context, (int)parser->out[parser->count - 1].value, word, size);
+    }
+    if (position == -1) {
+        return stop(parser, "a word that is not in the attribute's list");
+    }
+    if (position == -2 && size != 1) {
+        return stop(parser, "a word stands after == or != and the attribute that lists it");
+    }
+    return emit(parser, OPD_CODE_CONSTANT, position >= 0 ? position : (unsigned char)word[0]);
 }
 
 static bool take_operand(struct parser *parser)
@@ -216,7 +290,7 @@ static bool take_operand(struct parser *parser)
     }
     if (first == '-' || first == '!') {
         parser->at++;
-        return push(parser, first == '-' ? CODE_NEGATE : CODE_NOT, PRECEDENCE_UNARY);
+        return push(parser, first == '-' ? OPD_CODE_NEGATE : OPD_CODE_NOT, PRECEDENCE_UNARY);
     }
     if (isalpha((unsigned char)first) || first == '_') {
         return take_name(parser);
@@ -225,10 +299,8 @@ static bool take_operand(struct parser *parser)
     if (isdigit((unsigned char)first)) {
         return take_number(parser);
     }
-    if (first == '\'' && parser->end - parser->at >= 3 && parser->at[2] == '\'') {
-        int64_t letter = (unsigned char)parser->at[1];
-        parser->at += 3;
-        return emit(parser, CODE_CONSTANT, letter);
+    if (first == '\'') {
+        return take_quoted(parser);
     }
     return stop(parser, "a value is expected");
 }
@@ -257,7 +329,7 @@ static bool close_argument(struct parser *parser, bool is_last)
         return stop(parser, "wrong number of arguments");
     }
     parser->top--;
-    return emit(parser, function->code, 0);
+    return emit_about(parser, function->code, call->index, call->question);
 }
 
 static bool take_colon(struct parser *parser)
@@ -268,7 +340,7 @@ static bool take_colon(struct parser *parser)
     if (parser->top == 0 || parser->stack[parser->top - 1].code != MARK_QUESTION) {
         return stop(parser, ": without ?");
     }
-    parser->stack[parser->top - 1].code = CODE_SELECT;
+    parser->stack[parser->top - 1].code = OPD_CODE_SELECT;
     parser->wants_operand = true;
     return true;
 }
@@ -325,133 +397,4 @@ int opd_expression_compile(opd_instruction *out, int capacity, const char *text,
         return -1;
     }
     return parser.count;
-}
-
-/* A value and whether it could not be computed. */
-struct number {
-    int64_t value;
-    bool is_bad;
-};
-
-static struct number divide(uint8_t code, int64_t a, int64_t b)
-{
-    if (b == 0 || (a == INT64_MIN && b == -1)) {
-        return (struct number){ 0, true };
-    }
-    int64_t quotient = a / b;
-    int64_t rest = a % b;
-    bool is_exact = rest == 0;
-    bool is_negative = (rest < 0) != (b < 0);
-    switch (code) {
-    case CODE_DIV:
-        return (struct number){ !is_exact && is_negative ? quotient - 1 : quotient, false };
-    case CODE_MOD:
-        return (struct number){ !is_exact && is_negative ? rest + b : rest, false };
-    default:
-        return (struct number){ !is_exact && !is_negative ? quotient + 1 : quotient, false };
-    }
-}
-
-static struct number arithmetic(uint8_t code, int64_t a, int64_t b)
-{
-    struct number result = { 0, false };
-    switch (code) {
-    case CODE_ADD:
-        result.is_bad = !opd_add_i64(&result.value, a, b);
-        return result;
-    case CODE_SUB:
-        result.is_bad = __builtin_sub_overflow(a, b, &result.value);
-        return result;
-    case CODE_MUL:
-        result.is_bad = !opd_mul_i64(&result.value, a, b);
-        return result;
-    case CODE_EQ:
-        result.value = a == b;
-        return result;
-    case CODE_NE:
-        result.value = a != b;
-        return result;
-    case CODE_LT:
-        result.value = a < b;
-        return result;
-    case CODE_LE:
-        result.value = a <= b;
-        return result;
-    case CODE_GT:
-        result.value = a > b;
-        return result;
-    case CODE_GE:
-        result.value = a >= b;
-        return result;
-    case CODE_MIN:
-        result.value = a < b ? a : b;
-        return result;
-    case CODE_MAX:
-        result.value = a > b ? a : b;
-        return result;
-    default:
-        return divide(code, a, b);
-    }
-}
-
-static struct number unary(uint8_t code, struct number a)
-{
-    switch (code) {
-    case CODE_NEGATE:
-        if (a.value == INT64_MIN) {
-            return (struct number){ 0, true };
-        }
-        return (struct number){ -a.value, a.is_bad };
-    case CODE_NOT:
-        return (struct number){ a.value == 0, a.is_bad };
-    default: /* CODE_IS_TRANSPOSED */
-        return (struct number){ a.value == 'T' || a.value == 'C', a.is_bad };
-    }
-}
-
-/* && and ||: the left side alone decides when it can. */
-static struct number logical(uint8_t code, struct number a, struct number b)
-{
-    bool is_decided = (a.value != 0) == (code == CODE_OR);
-    if (a.is_bad || is_decided) {
-        return (struct number){ a.value != 0, a.is_bad };
-    }
-    return (struct number){ b.value != 0, b.is_bad };
-}
-
-bool opd_expression_run(int64_t *out, const opd_instruction *code, int count, const int64_t *slots)
-{
-    if (count == 1) { /* most dimensions are one symbol */
-        *out = code->code == CODE_SLOT ? slots[code->value] : code->value;
-        return true;
-    }
-    struct number stack[STACK_VALUES] = { { 0, false } };
-    int top = 0;
-    for (int i = 0; i < count; i++) {
-        uint8_t what = code[i].code;
-        if (what == CODE_CONSTANT || what == CODE_SLOT) {
-            stack[top++] = (struct number){ what == CODE_SLOT ? slots[code[i].value] : code[i].value, false };
-            continue;
-        }
-        top -= arity_of(what);
-        struct number *a = &stack[top++];
-        if (what == CODE_SELECT) {
-            struct number chosen = a[0].value != 0 ? a[1] : a[2];
-            chosen.is_bad |= a[0].is_bad;
-            *a = chosen;
-        } else if (what == CODE_AND || what == CODE_OR) {
-            *a = logical(what, a[0], a[1]);
-        } else if (arity_of(what) == 1) {
-            *a = unary(what, *a);
-        } else {
-            bool is_bad = a[0].is_bad || a[1].is_bad;
-            *a = arithmetic(what, a[0].value, a[1].value);
-            a->is_bad |= is_bad;
-        }
-    }
-    if (top != 1 || stack[0].is_bad) {
-        return false;
-    }
-    *out = stack[0].value;
-    return true;
 }

@@ -12,11 +12,49 @@ static bool has_name(opd_slice slice, const char *name, int size)
     return slice.size == size && memcmp(slice.at, name, (size_t)size) == 0;
 }
 
-int opd_plan_find_slot(const void *plan, const char *name, int size)
+int opd_plan_find_slot(const opd_plan *plan, const char *name, int size)
 {
-    const opd_plan *searched = plan;
-    for (int i = 0; i < searched->slot_count; i++) {
-        if (has_name(searched->values[i].name, name, size)) {
+    for (int i = 0; i < plan->slot_count; i++) {
+        if (has_name(plan->values[i].name, name, size)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+int opd_plan_find_name(const void *context, opd_name_kind kind, const char *name, int size)
+{
+    const opd_plan *plan = context;
+    if (kind == OPD_NAME_OPERAND) {
+        return opd_plan_find_operand(plan, name, size);
+    }
+    int slot = opd_plan_find_slot(plan, name, size);
+    if (slot < 0) {
+        return -1;
+    }
+    const opd_plan_value *value = &plan->values[slot];
+    bool is_list = value->use == OPD_USE_INTS;
+    bool is_dims = value->reach == OPD_REACH_MANY || value->reach == OPD_REACH_EACH;
+    switch (kind) {
+    case OPD_NAME_SLOT:
+        return is_list || is_dims ? -1 : slot;
+    case OPD_NAME_LIST:
+        return is_list ? slot : -1;
+    default:
+        return value->reach != OPD_REACH_ONE ? slot : -1;
+    }
+}
+
+int opd_plan_find_word(const void *context, int slot, const char *word, int size)
+{
+    const opd_plan *plan = context;
+    opd_slice rest = plan->values[slot].words;
+    opd_slice item;
+    if (rest.size == 0) {
+        return -2;
+    }
+    for (int i = 0; opd_slice_next(&item, &rest, '|'); i++) {
+        if (has_name(item, word, size)) {
             return i;
         }
     }
@@ -61,7 +99,7 @@ void opd_plan_slots(int64_t *slots, const opd_plan *plan, const opd_call *call)
 
 bool opd_formula_run(int64_t *out, const opd_formula *formula, const int64_t *slots)
 {
-    return formula->code != NULL && opd_expression_run(out, formula->code, formula->count, slots);
+    return formula->code != NULL && opd_expression_run(out, formula->code, formula->count, slots, NULL);
 }
 
 opd_dtype opd_plan_dtype(char type, opd_dtype fixed, opd_dtype of_call)
@@ -81,7 +119,7 @@ const char *opd_plan_letters(const opd_plan_value *value, opd_dtype dtype)
 static bool stored_extent(int64_t *out, const opd_plan_operand *operand, bool is_row_major, const int64_t *slots)
 {
     if (operand->mask != OPD_MASK_BAND) {
-        return opd_formula_run(out, &operand->dims[is_row_major ? 1 : 0], slots);
+        return opd_formula_run(out, &operand->dims[is_row_major ? 1 : 0].formula, slots);
     }
     int64_t kl;
     int64_t ku;

@@ -9,13 +9,16 @@
 #include <opsdebug/op.h>
 
 #include "expression.h"
+#include "slice.h"
 
-enum { OPD_PLAN_SLOTS = OPD_MAX_SYMBOLS + OPD_MAX_ATTRS + OPD_MAX_OPERANDS, OPD_PLAN_ARGS = 20, OPD_PLAN_LETTERS = 8 };
-
-typedef struct opd_slice {
-    const char *at;
-    int size;
-} opd_slice;
+enum {
+    OPD_PLAN_SLOTS = OPD_MAX_SYMBOLS + OPD_MAX_ATTRS + OPD_MAX_OPERANDS,
+    OPD_PLAN_ARGS = 20,
+    OPD_PLAN_LETTERS = 8,
+    OPD_PLAN_TYPES = 4, /* type variables, T the first */
+    OPD_PLAN_DTYPES = 16,
+    OPD_PLAN_CONTENT = 24, /* elements of all value() */
+};
 
 typedef struct opd_formula {
     const opd_instruction *code; /* NULL = absent */
@@ -23,7 +26,26 @@ typedef struct opd_formula {
     opd_slice text;
 } opd_formula;
 
-typedef enum opd_use { OPD_USE_DIM, OPD_USE_CHOICE, OPD_USE_SCALAR, OPD_USE_INT, OPD_USE_LD, OPD_USE_INC } opd_use;
+typedef enum opd_use {
+    OPD_USE_DIM,
+    OPD_USE_CHOICE,
+    OPD_USE_SCALAR,
+    OPD_USE_INT,
+    OPD_USE_LD,
+    OPD_USE_INC,
+    /* general operators */
+    OPD_USE_REAL,
+    OPD_USE_WORD,
+    OPD_USE_INTS,
+} opd_use;
+
+/* For how many dimensions a symbol stands; all but ONE have a rank of their own. */
+typedef enum opd_reach {
+    OPD_REACH_ONE,   /* m */
+    OPD_REACH_MAYBE, /* m?: one or none */
+    OPD_REACH_MANY,  /* n...: any number */
+    OPD_REACH_EACH,  /* c+: one for each operand of a NAME+ */
+} opd_reach;
 
 typedef struct opd_plan_value {
     opd_slice name;
@@ -31,22 +53,57 @@ typedef struct opd_plan_value {
     char type;                         /* SCALAR: 'T' or 'R' */
     char letters[2][OPD_PLAN_LETTERS]; /* CHOICE: for real and complex T */
     int32_t initial;                   /* DIM: default */
+    /* general operators */
+    opd_reach reach; /* DIM */
+    bool has_initial;  /* DIM: defaults says a value */
+    bool is_optional;  /* attribute: absent by default */
+    opd_slice text;    /* default as written: attributes; DIM of many: "1,128,128" */
+    opd_slice words;   /* WORD: "constant|reflect"; empty = any text */
 } opd_plan_value;
+
+typedef enum opd_dim_kind {
+    OPD_DIM_FORMULA,
+    OPD_DIM_SYMBOL, /* slot, of any reach */
+    OPD_DIM_SELECT, /* formula ? slot : other_slot, plain symbols both */
+    OPD_DIM_ANY,    /* "...": any dimensions, without symbols */
+} opd_dim_kind;
+
+typedef struct opd_plan_dim {
+    opd_dim_kind kind;
+    int slot, other_slot;
+    bool is_broadcast; /* SYMBOL */
+    opd_formula formula;
+} opd_plan_dim;
 
 typedef struct opd_plan_operand {
     opd_slice name;
-    char type; /* 'T', 'R', or 'D' for the dtype below */
+    char type;       /* 'T', 'R', 'V' for a variable, or 'D' for the dtype below */
+    int8_t variable; /* number of the type variable: T and V */
     opd_dtype dtype;
     opd_role role;
     uint32_t flags; /* RETURNED, INDEX */
-    int rank;       /* of the logical operand: 0, 1, 2 */
-    opd_formula dims[2];
+    int rank;       /* of the logical operand: 0, 1, 2; general: items of dims */
+    opd_plan_dim dims[OPD_MAX_RANK];
     opd_mask_kind mask;      /* NONE, UPPER (meaning a triangle by uplo), BAND, PACKED */
     int ld, inc, uplo, diag; /* slots; -1 = none */
     opd_formula kl, ku;
     opd_formula condition;
     int at; /* operand that brings the pointer; -1 = itself */
+    /* general operators */
+    bool is_optional, is_variadic;
+    bool is_default;   /* an optional operand that is there when no shapes are given */
+    opd_formula split; /* dimensions of the first symbol of many */
+    opd_formula times; /* operands of a variadic one */
+    opd_slice fill;
+    opd_formula index;          /* fill(index(...)) */
+    int content, content_count; /* value(): formulas in the plan */
 } opd_plan_operand;
+
+typedef struct opd_plan_type {
+    opd_slice name;
+    uint8_t dtypes[OPD_PLAN_DTYPES]; /* legal ones, the default first */
+    int count;
+} opd_plan_type;
 
 typedef struct opd_plan_arg {
     int slot;    /* -1: an operand */
@@ -54,13 +111,19 @@ typedef struct opd_plan_arg {
 } opd_plan_arg;
 
 typedef struct opd_plan {
+    bool is_general; /* no BLAS routine: shapes of the inputs are given, the rest follows */
     int symbol_count;
     int slot_count;
     int operand_count;
+    int input_count; /* general: operands before '->', which come first */
     int arg_count;
+    int type_count;
+    int content_count;
     opd_plan_value values[OPD_PLAN_SLOTS];
     opd_plan_operand operands[OPD_MAX_OPERANDS];
     opd_plan_arg args[OPD_PLAN_ARGS];
+    opd_plan_type types[OPD_PLAN_TYPES];
+    opd_formula content[OPD_PLAN_CONTENT];
     opd_formula flops;
     opd_formula reduction;
 } opd_plan;
@@ -72,7 +135,7 @@ typedef struct opd_pool {
     int count;
 } opd_pool;
 
-/* Compiles a contract. errors: E_INVALID names the operator and what is wrong with its text. */
+/* Compiles a contract into zeroed memory. errors: E_INVALID names the operator and what is wrong with its text. */
 opd_status opd_plan_compile(opd_plan *out, opd_pool *pool, const opd_op *op);
 
 /* The plan of a contract of the table; NULL, with the error text set, for any other. */
@@ -80,8 +143,10 @@ const opd_plan *opd_plan_of(const opd_op *op);
 /* The plan of a call whose values are what the plan expects; NULL, with the error text set, otherwise. */
 const opd_plan *opd_plan_of_call(const opd_call *call);
 
-/* Finder of slots by name, for opd_scope. */
-int opd_plan_find_slot(const void *plan, const char *name, int size);
+/* For opd_scope, whose context is the plan. */
+opd_find_name opd_plan_find_name;
+opd_find_word opd_plan_find_word;
+int opd_plan_find_slot(const opd_plan *plan, const char *name, int size);
 int opd_plan_find_operand(const opd_plan *plan, const char *name, int size);
 
 /* The call's value of a slot. */
@@ -95,7 +160,7 @@ opd_status opd_plan_bind(opd_call *call, const opd_plan *plan, const int64_t *sl
 bool opd_plan_check(opd_call *call, const opd_plan *plan, const int64_t *slots, char *text, size_t size);
 /* The values as expressions see them. */
 void opd_plan_slots(int64_t *slots, const opd_plan *plan, const opd_call *call);
-/* Value of a formula; false when it overflows. */
+/* Value of a formula that asks nothing; false when it overflows or is absent. */
 bool opd_formula_run(int64_t *out, const opd_formula *formula, const int64_t *slots);
 
 /* dtype of an operand or scalar whose type letter is given. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of operators and routines: contracts from the lists of ops.def, compiled once, on first use, into static
- * memory (no allocation: this runs inside recorded programs).
+ * The table of operators and routines: contracts from the lists of ops.def, compiled once into static memory (no
+ * allocation: this runs inside recorded programs). Those of BLAS all at once, on first use, for the table of routines needs
+ * them; any other when it is first asked for. Contracts from outside follow them in a list that only grows.
  */
 #include "registry.h"
 
@@ -11,10 +12,10 @@
 
 #include <opsdebug/memory.h>
 
-#include "plan.h"
+#include "binding.h"
 
-enum { MAX_OPS = 96, MAX_ROUTINES = 256, MAX_INSTRUCTIONS = 6144 };
-enum { STATE_EMPTY, STATE_BUSY, STATE_READY, STATE_BROKEN };
+enum { MAX_OPS = 256, MAX_ROUTINES = 256, MAX_INSTRUCTIONS = 24576, MAX_OUTSIDE_INSTRUCTIONS = 2048 };
+enum { STATE_EMPTY, STATE_READY, STATE_BROKEN };
 
 static const struct contract_list {
     const opd_op *ops;
@@ -29,13 +30,47 @@ static opd_plan plans[MAX_OPS];
 static opd_routine routines[MAX_ROUTINES];
 static int routine_count;
 static opd_instruction instructions[MAX_INSTRUCTIONS];
-static atomic_int state;
+static int instruction_count;
+static atomic_int plan_states[MAX_OPS];
+static atomic_int state; /* of the contracts of BLAS and the table of routines */
+static atomic_bool is_busy;
 
-int opd_op_count(void)
+/* A contract from outside; never freed. */
+struct outside {
+    const opd_op *op;
+    _Atomic(struct outside *) next;
+    opd_plan plan;
+    opd_instruction instructions[MAX_OUTSIDE_INSTRUCTIONS];
+};
+static _Atomic(struct outside *) first_outside;
+
+/* What compiles takes turns. Not a mutex: nothing here may need a thread library to be alive. */
+static void take_turn(void)
+{
+    while (atomic_exchange_explicit(&is_busy, true, memory_order_acquire)) {
+        sched_yield();
+    }
+}
+
+static void end_turn(void)
+{
+    atomic_store_explicit(&is_busy, false, memory_order_release);
+}
+
+static int built_in_count(void)
 {
     int count = 0;
     for (size_t i = 0; i < OPD_COUNT(lists); i++) {
         count += *lists[i].count;
+    }
+    return count;
+}
+
+int opd_op_count(void)
+{
+    int count = built_in_count();
+    for (const struct outside *item = atomic_load(&first_outside); item != NULL; item = item->next) {
+        count++;
     }
     return count;
 }
@@ -47,6 +82,11 @@ const opd_op *opd_op_at(int index)
             return &lists[i].ops[index];
         }
         index -= *lists[i].count;
+    }
+    for (const struct outside *item = atomic_load(&first_outside); item != NULL && index >= 0; item = item->next) {
+        if (index-- == 0) {
+            return item->op;
+        }
     }
     return NULL;
 }
@@ -65,9 +105,9 @@ static int index_of(const opd_op *op)
 
 const opd_op *opd_op_find(const char *domain, const char *name)
 {
-    for (int i = 0; i < opd_op_count(); i++) {
-        const opd_op *op = opd_op_at(i);
-        if (strcmp(op->domain, domain) == 0 && strcmp(op->name, name) == 0) {
+    const opd_op *op = NULL;
+    for (int i = 0; (op = opd_op_at(i)) != NULL; i++) {
+        if (strcmp(op->name, name) == 0 && strcmp(op->domain, domain) == 0) {
             return op;
         }
     }
@@ -100,17 +140,32 @@ static opd_status add_routines(const opd_op *op)
     return OPD_OK;
 }
 
-static opd_status compile_all(void)
+/* Compiles the contract at index unless it is; the caller has the turn. */
+static opd_status compile(int index)
 {
-    opd_pool pool = { .code = instructions, .capacity = MAX_INSTRUCTIONS };
-    int count = opd_op_count();
+    int seen = atomic_load_explicit(&plan_states[index], memory_order_acquire);
+    if (seen != STATE_EMPTY) {
+        return seen == STATE_READY ? OPD_OK
+                                   : opd_fail(OPD_E_INVALID, "the contract of %s is broken", opd_op_at(index)->name);
+    }
+    opd_pool pool = { .code = instructions, .capacity = MAX_INSTRUCTIONS, .count = instruction_count };
+    opd_status status = opd_plan_compile(&plans[index], &pool, opd_op_at(index));
+    instruction_count = pool.count;
+    atomic_store_explicit(&plan_states[index], status == OPD_OK ? STATE_READY : STATE_BROKEN, memory_order_release);
+    return status;
+}
+
+static opd_status compile_routines(void)
+{
+    int count = built_in_count();
     if (count > MAX_OPS) {
         return opd_fail(OPD_E_LIMIT, "%d contracts, room for %d", count, MAX_OPS);
     }
     for (int i = 0; i < count; i++) {
-        opd_status status = opd_plan_compile(&plans[i], &pool, opd_op_at(i));
+        const opd_op *op = opd_op_at(i);
+        opd_status status = op->routines != NULL ? compile(i) : OPD_OK;
         if (status == OPD_OK) {
-            status = add_routines(opd_op_at(i));
+            status = add_routines(op);
         }
         if (status != OPD_OK) {
             return status;
@@ -119,35 +174,118 @@ static opd_status compile_all(void)
     return OPD_OK;
 }
 
-opd_status opd_ops_compile(void)
+static opd_status compile_table_once(void)
 {
     int seen = atomic_load_explicit(&state, memory_order_acquire);
     if (seen == STATE_READY) {
         return OPD_OK;
     }
-    seen = STATE_EMPTY;
-    if (atomic_compare_exchange_strong(&state, &seen, STATE_BUSY)) {
-        opd_status status = compile_all();
+    take_turn();
+    opd_status status = OPD_OK;
+    seen = atomic_load_explicit(&state, memory_order_relaxed);
+    if (seen == STATE_EMPTY) {
+        status = compile_routines();
         atomic_store_explicit(&state, status == OPD_OK ? STATE_READY : STATE_BROKEN, memory_order_release);
-        return status;
+    } else if (seen == STATE_BROKEN) {
+        status = opd_fail(OPD_E_INVALID, "the contracts of this build are broken");
     }
-    while (atomic_load_explicit(&state, memory_order_acquire) == STATE_BUSY) {
-        sched_yield();
+    end_turn();
+    return status;
+}
+
+static const opd_plan *built_in_plan(int index)
+{
+    if (atomic_load_explicit(&plan_states[index], memory_order_acquire) == STATE_READY) {
+        return &plans[index];
     }
-    if (atomic_load_explicit(&state, memory_order_acquire) == STATE_READY) {
-        return OPD_OK;
+    if (compile_table_once() != OPD_OK) {
+        return NULL;
     }
-    return opd_fail(OPD_E_INVALID, "the contracts of this build are broken");
+    take_turn();
+    opd_status status = compile(index);
+    end_turn();
+    return status == OPD_OK ? &plans[index] : NULL;
+}
+
+opd_status opd_ops_compile(void)
+{
+    opd_status status = compile_table_once();
+    for (int i = 0; i < built_in_count() && status == OPD_OK; i++) {
+        status = built_in_plan(i) != NULL ? OPD_OK : OPD_E_INVALID;
+    }
+    return status;
 }
 
 const opd_plan *opd_plan_of(const opd_op *op)
 {
     int index = op != NULL ? index_of(op) : -1;
-    if (index < 0) {
-        opd_fail(OPD_E_INVALID, "the operator is not in the table of this build");
-        return NULL;
+    if (index >= 0) {
+        return built_in_plan(index);
     }
-    return opd_ops_compile() == OPD_OK ? &plans[index] : NULL;
+    for (const struct outside *item = atomic_load(&first_outside); item != NULL; item = item->next) {
+        if (item->op == op) {
+            return &item->plan;
+        }
+    }
+    opd_fail(OPD_E_INVALID, "the operator is not in the table of this build");
+    return NULL;
+}
+
+static opd_status check_texts(const opd_op *op)
+{
+    if (op->domain == NULL || op->name == NULL || op->signature == NULL) {
+        return opd_fail(OPD_E_INVALID, "a contract without a domain, name or signature");
+    }
+    if (op->domain[0] == '\0' || strlen(op->domain) >= OPD_NAME || op->name[0] == '\0' ||
+        strlen(op->name) >= OPD_NAME) {
+        return opd_fail(OPD_E_INVALID, "contract of %.40s: domain and name have 1 to %d bytes", op->name, OPD_NAME - 1);
+    }
+    if (op->call != NULL || op->routines != NULL) {
+        return opd_fail(OPD_E_INVALID, "contract of %s: call and routines are those of BLAS", op->name);
+    }
+    return OPD_OK;
+}
+
+/* Appends, so that those who walk the list see it whole. */
+static void append_outside(struct outside *item)
+{
+    struct outside *last = atomic_load(&first_outside);
+    while (last != NULL && last->next != NULL) {
+        last = last->next;
+    }
+    if (last == NULL) {
+        atomic_store(&first_outside, item);
+    } else {
+        last->next = item;
+    }
+}
+
+opd_status opd_op_register(const opd_op *op)
+{
+    void *block = NULL;
+    opd_status status = check_texts(op);
+    if (status == OPD_OK) {
+        status = opd_alloc(&block, sizeof(struct outside));
+    }
+    if (status != OPD_OK) {
+        return status;
+    }
+    struct outside *item = block;
+    item->op = op;
+    opd_pool pool = { .code = item->instructions, .capacity = MAX_OUTSIDE_INSTRUCTIONS };
+    take_turn();
+    if (opd_op_find(op->domain, op->name) != NULL) {
+        status = opd_fail(OPD_E_INVALID, "there is an operator %s in %s already", op->name, op->domain);
+    } else {
+        status = opd_plan_compile(&item->plan, &pool, op);
+    }
+    if (status == OPD_OK) {
+        append_outside(item);
+    } else {
+        opd_free(item);
+    }
+    end_turn();
+    return status;
 }
 
 static bool is_value_like(const opd_plan_value *expected, const opd_value *value)
@@ -172,6 +310,10 @@ const opd_plan *opd_plan_of_call(const opd_call *call)
     if (plan == NULL) {
         return NULL;
     }
+    if (plan->is_general) {
+        opd_binding binding;
+        return opd_binding_of_call(&binding, call, plan) == OPD_OK ? plan : NULL;
+    }
     if (call->symbol_count != plan->symbol_count || call->attr_count != plan->slot_count - plan->symbol_count ||
         call->operand_count != plan->operand_count) {
         opd_fail(OPD_E_INVALID, "the call of %s does not have the values and operands of its contract", call->op->name);
@@ -190,7 +332,7 @@ const opd_plan *opd_plan_of_call(const opd_call *call)
 
 int opd_routine_count(void)
 {
-    return opd_ops_compile() == OPD_OK ? routine_count : 0;
+    return compile_table_once() == OPD_OK ? routine_count : 0;
 }
 
 const opd_routine *opd_routine_at(int id)

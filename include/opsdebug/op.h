@@ -78,27 +78,44 @@ typedef enum opd_overflow { OPD_OVERFLOW_WRAP, OPD_OVERFLOW_SATURATE } opd_overf
  *             or inc are the dimension symbols. The return value and at() operands are not named.
  * routines   "sgemm:f32 dgemm:f64 cgemm:c64 zgemm:c128".
  *
- * Operators outside BLAS (domain "ai.onnx" under ONNX names and semantics, "opsdebug", a user's) say the same with these additions. Here the
- * shapes of the inputs are given and the rest follows: opd_call_bind() matches them with the patterns, which gives the symbols their values,
- * checks what is bound already, and computes the outputs. Operands are contiguous row-major views unless the caller gives strides.
- *   TYPE      also a variable of `types` ("U"): its dtype is that of the first operand that has it.
- *   NAME?     an operand that may be absent (trailing, or flagged OPD_OPERAND_ABSENT).
- *   NAME+     one or more operands NAME0, NAME1, ... of one pattern; the only such among the inputs, or among the outputs.
- *   dims      up to 8. NAME... stands for any number of dimensions: its symbols are NAME0, NAME1, .... NAME...~ is broadcast to it: the
- *             operand may lack leading dimensions or have 1 (ONNX multidirectional broadcasting); NAME...'s dimensions are the largest of all.
- *             Two in one operand are told apart by split(expr): how many dimensions the first has (negative: from the end).
- *             A plain unbound symbol takes the dimension it meets; an expression must be equal.
- *   functions of expressions: dim(X, e), rank(X), count(X) of operand X (absent: 0); prod(NAME) over the dimensions of NAME...;
- *             has(X): operand X is there, or attribute X was given; at(ATTR, e) element of an ints attribute; len(ATTR).
- *   fill(F)   how a generated input is filled when the user does not say: an opd_fill_parse() text, or index(expr): whole numbers in
- *             [0, expr). value(e, ...): an integer tensor with this content.
- * attributes "axis:i=-1 epsilon:f=1e-5 perm:is? mode:s=constant|reflect|edge": i int, f float, is ints, s one of the words, first or given
- *             default; '?' may be absent (kind NONE). A word reads as its position in the list in expressions, compared as mode == 'reflect'.
- * types       "T: f32 f64 f16 bf16; U: i64": dtypes each variable may take, the default first.
- * defaults    "N=1 C=16 s...=1,128,128": sizes when the user gives no shapes; else a symbol is 128 and NAME... is 1, 128, 128.
+ * Operators outside BLAS (domain "ai.onnx" under ONNX names and semantics, "opsdebug", a user's) say the same with these additions; call is
+ * NULL. The shapes of the inputs are given and the rest follows: opd_call_bind() matches them with the patterns, which gives the symbols their
+ * values, checks the rest, and computes the outputs. Operands are contiguous row-major views unless the caller gives strides.
+ *   TYPE      also a variable of `types` ("U"): its dtype is that of the first input that has it (none: the first of its list, or what the shape
+ *             function sets).
+ *   NAME?     an operand that may be absent (flag OPD_OPERAND_ABSENT): "B?:T[d]".
+ *   NAME+     one or more operands NAME0, NAME1, ... of one pattern; one such among the inputs, one among the outputs, there the last. times(expr) says
+ *             how many: outputs always, inputs when no shapes are given (else 2).
+ *   dims      up to 8, each one of
+ *               m        a symbol, which takes the dimension it meets first and must meet the same everywhere.
+ *               m?       one dimension, or none where the operand has too few (the vectors of MatMul). In expressions 1 when it is none.
+ *               n...     any number of dimensions, the same everywhere; the call's symbols are n0, n1, ....
+ *               c+       in an operand NAME+: a dimension of its own for each; the call's symbols are c0, c1, ....
+ *               n...~ m~ broadcast to it: the operand may have 1 there, and may lack leading ones. Where no input has it without '~', it is what all are
+ *                        broadcast to (ONNX multidirectional broadcasting); else they must fit it.
+ *               expr     must be equal. One unknown symbol in it gets its value from it ("heads * d"); "c ? m : n" of two symbols is the chosen one.
+ *               ...      alone: any dimensions, without symbols; what the shape function makes of them.
+ *             Two n... in one operand are told apart by the modifier split(expr): how many dimensions the first has (negative: from the end).
+ *             Symbols that only outputs have get their values from the shapes that the shape function sets.
+ *   functions of expressions: dim(X, e) (e may be negative), rank(X), count(X) of operand X (absent: 0); rank(n), prod(n), sum(c), dim(n, e) or n0 of a
+ *             symbol of several dimensions; has(X): the operand X is there, the attribute X is given, the symbol X stands for a dimension;
+ *             at(ATTR, e) element of an ints attribute (e may be negative); len(ATTR).
+ *   fill(F)   how a generated input is filled when the user does not say: an opd_fill_parse() text. fill(index(expr)): whole numbers in
+ *             [0, expr), whatever the user says. value(e, ...): an integer tensor with this content; the default size of a symbol that is its only
+ *             dimension is their number.
+ * attributes "axis:i=-1 epsilon:f=1e-5 perm:is? pads:is=[0,0] mode:s=constant|reflect|edge note:s?": i int, f float, is ints, s one of the words, the
+ *             first by default (no list: any text); '?' is absent unless given (kind NONE). A word reads as its position in the list in expressions,
+ *             compared as mode == 'reflect'.
+ * types       "T: f32 f64 f16 bf16; U: i64": dtypes each variable may take, the default first; T comes first ("f32 f64": of T).
+ * defaults    "N=1 C=16 s...=1,128 b...= B": sizes when the user gives no shapes; else a symbol is 128 and n... is 1, 128, 128 (two of them in one
+ *             operand share that). An optional input named here is there then.
+ * Names of operands, symbols and attributes differ from each other.
  */
 struct opd_call;
-/* Sets dtype and shape of the outputs when the signature cannot say them (views; strides follow). errors: E_INVALID says what does not fit. */
+/*
+ * Checks what the signature cannot say, and sets dtype, rank and shape of the outputs' views that it cannot (strides follow). Symbols of the inputs are set; contents
+ * by opd_call_content(), attributes by opd_call_int() and its like. errors: E_INVALID says what does not fit.
+ */
 typedef opd_status opd_shape_function(struct opd_call *call);
 /* Fills the operand at index, whose view has memory, when fill() cannot say how. true = done, false = as fill() or the default says. */
 typedef bool opd_generate_function(const struct opd_call *call, int index, uint64_t seed);
@@ -350,10 +367,11 @@ opd_status opd_call_compact(opd_call *call);
 /* ------------------------------------------------------------------------- calls made rather than recorded */
 
 typedef struct opd_call_wish {
-    opd_dtype dtype; /* T; NONE = the contract's default */
+    opd_dtype dtype; /* T; NONE = that of the shapes, else the contract's default */
     const char *
         shapes; /* of the inputs in order: "[4,256,64];[64];-" ('-': absent; trailing ones may be left out; "f16[2,3]" names a dtype); NULL = defaults */
-    const char *attributes; /* "axis=-1,epsilon=1e-5,pads=[0,1,0,1],mode=edge"; NULL = defaults */
+    const char *attributes; /* "axis=-1,epsilon=1e-5,pads=[0,1,0,1],mode=edge,perm=-" ('-': absent); NULL = defaults */
+    const char *outputs;    /* optional outputs that are wanted, "Mean,InvStdDev"; "*" = all; NULL = none */
 } opd_call_wish;
 /*
  * A bound call without data.
@@ -366,6 +384,12 @@ opd_status opd_call_make(opd_call *out, const opd_op *op, const opd_call_wish *w
  * small integers else); stream = operand index. The bits depend on seed only. Then outputs of content-dependent shape are bound.
  */
 opd_status opd_call_generate(opd_call *call, uint64_t seed, const opd_fill *fill);
+
+/*
+ * The whole numbers an integer operand holds, in row-major order: those in memory, or those value() says; at most capacity. Their number, -1 when
+ * they are not known, too many, or the operand is absent. For shape functions whose result depends on a content.
+ */
+OPD_PUBLIC int opd_call_content(const opd_call *call, int index, int64_t *values, int capacity);
 
 /* Contracts from outside (a user's library): compiled and found by opd_op_find from now on; never freed. errors: E_INVALID says what is wrong in which contract. */
 opd_status opd_op_register(const opd_op *op);
