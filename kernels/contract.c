@@ -7,7 +7,7 @@
 
 #include <opsdebug/memory.h>
 
-#include "contract.h"
+#include "compiler.h"
 
 opd_status opd_compiler_bad(const opd_compiler *compiler, const char *why, opd_slice where)
 {

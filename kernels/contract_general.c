@@ -8,7 +8,7 @@
 
 #include <opsdebug/memory.h>
 
-#include "contract.h"
+#include "compiler.h"
 
 enum { DEFAULT_SIZE = 128 };
 
@@ -142,9 +142,9 @@ static bool read_symbol(opd_slice *name, opd_reach *reach, bool *is_broadcast, o
 {
     *is_broadcast = opd_slice_drop(&item, "~");
     *reach = opd_slice_drop(&item, "...") ? OPD_REACH_MANY
-              : opd_slice_drop(&item, "?") ? OPD_REACH_MAYBE
-              : opd_slice_drop(&item, "+") ? OPD_REACH_EACH
-                                           : OPD_REACH_ONE;
+             : opd_slice_drop(&item, "?") ? OPD_REACH_MAYBE
+             : opd_slice_drop(&item, "+") ? OPD_REACH_EACH
+                                          : OPD_REACH_ONE;
     *name = item;
     return opd_slice_is_name(item);
 }
@@ -216,8 +216,7 @@ static opd_status add_symbol(opd_compiler *compiler, opd_slice name, opd_reach r
     value->has_initial = true;
     value->text = text;
     value->initial = count > 0 ? (int32_t)sizes[0] : 0;
-    bool is_legal =
-        count == 1 || (count >= 0 && reach == OPD_REACH_MANY) || (count == 0 && reach == OPD_REACH_MAYBE);
+    bool is_legal = count == 1 || (count >= 0 && reach == OPD_REACH_MANY) || (count == 0 && reach == OPD_REACH_MAYBE);
     return is_legal ? OPD_OK : opd_compiler_bad(compiler, "a default that is no size", name);
 }
 

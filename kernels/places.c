@@ -24,8 +24,7 @@ static opd_status wrong_rank(const opd_binding *binding, int operand, int rank, 
 
 static bool is_droppable(const opd_binding *binding, const opd_plan_dim *dim)
 {
-    return dim->kind == OPD_DIM_SYMBOL && dim->is_broadcast &&
-           binding->plan->values[dim->slot].reach == OPD_REACH_ONE;
+    return dim->kind == OPD_DIM_SYMBOL && dim->is_broadcast && binding->plan->values[dim->slot].reach == OPD_REACH_ONE;
 }
 
 /* The width of an item before anything is known of the operand's rank. */

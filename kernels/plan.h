@@ -54,11 +54,11 @@ typedef struct opd_plan_value {
     char letters[2][OPD_PLAN_LETTERS]; /* CHOICE: for real and complex T */
     int32_t initial;                   /* DIM: default */
     /* general operators */
-    opd_reach reach; /* DIM */
-    bool has_initial;  /* DIM: defaults says a value */
-    bool is_optional;  /* attribute: absent by default */
-    opd_slice text;    /* default as written: attributes; DIM of many: "1,128,128" */
-    opd_slice words;   /* WORD: "constant|reflect"; empty = any text */
+    opd_reach reach;  /* DIM */
+    bool has_initial; /* DIM: defaults says a value */
+    bool is_optional; /* attribute: absent by default */
+    opd_slice text;   /* default as written: attributes; DIM of many: "1,128,128" */
+    opd_slice words;  /* WORD: "constant|reflect"; empty = any text */
 } opd_plan_value;
 
 typedef enum opd_dim_kind {

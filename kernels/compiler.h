@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A contract being compiled: what the parts that every operator has share with those of general operators. Private to kernels/. */
-#ifndef OPD_KERNELS_CONTRACT_H
-#define OPD_KERNELS_CONTRACT_H
+#ifndef OPD_KERNELS_COMPILER_H
+#define OPD_KERNELS_COMPILER_H
 
 #include "plan.h"
 
