@@ -90,18 +90,21 @@ const opd_kernel *opd_kernel_find(const char *domain, const char *name)
 
 /* ------------------------------------------------------------------------------- the definition as variants */
 
-static opd_status store(const opd_call *call, int operand, const long double *value)
+/* Row by row over the last dimension. */
+static void store(const opd_call *call, int operand, const long double *value)
 {
     const opd_tensor *view = &call->operands[operand].view;
     int64_t count = opd_tensor_count(view);
-    for (int64_t flat = 0; flat < count; flat++) {
+    int64_t row = view->rank > 0 ? view->shape[view->rank - 1] : 1;
+    int64_t step = (view->rank > 0 ? view->stride[view->rank - 1] : 1) * (int64_t)opd_dtype_size(view->dtype);
+    for (int64_t at = 0; at < count; at += row) {
         int64_t index[OPD_MAX_RANK];
-        opd_tensor_unflatten(view, flat, index);
-        if (opd_tensor_exists(view, index)) {
-            opd_element_store_wide(view->dtype, (uint8_t *)view->data + opd_tensor_offset(view, index), value[flat]);
+        opd_tensor_unflatten(view, at, index);
+        uint8_t *to = (uint8_t *)view->data + opd_tensor_offset(view, index);
+        for (int64_t i = 0; i < row; i++) {
+            opd_element_store_wide(view->dtype, to + i * step, value[at + i]);
         }
     }
-    return OPD_OK;
 }
 
 static opd_status run_definition(const opd_call *call, bool is_wide)
@@ -110,10 +113,10 @@ static opd_status run_definition(const opd_call *call, bool is_wide)
     opd_status status = opd_definition_run(value, NULL, call, is_wide);
     for (int i = 0; i < call->operand_count && status == OPD_OK; i++) {
         if (value[i] != NULL && call->operands[i].view.data != NULL) {
-            status = store(call, i, value[i]);
+            store(call, i, value[i]);
         }
     }
-    for (int i = 0; i < call->operand_count; i++) {
+    for (int i = 0; i < OPD_MAX_OPERANDS; i++) {
         opd_free(value[i]);
     }
     return status;

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include <opsdebug/kernel.h>
 #include <opsdebug/memory.h>
 
 #include "definition.h"
@@ -146,15 +147,42 @@ static opd_status check_call(const opd_call *call, int operand)
     return OPD_OK;
 }
 
+/* By the definition of a general operator, which makes all outputs at once. */
+static opd_status run_general(long double *value, long double *gauge, const opd_call *call, int operand, bool is_wide)
+{
+    long double *values[OPD_MAX_OPERANDS] = { NULL };
+    long double *gauges[OPD_MAX_OPERANDS] = { NULL };
+    opd_status status = opd_definition_run(values, gauge != NULL ? gauges : NULL, call, is_wide);
+    if (status == OPD_OK && values[operand] == NULL) {
+        status = opd_fail(OPD_E_INVALID, "%s of %s is absent", call->operands[operand].name, call->name);
+    }
+    size_t bytes = status == OPD_OK ? (size_t)opd_tensor_count(&call->operands[operand].view) * sizeof *value : 0;
+    if (bytes > 0) {
+        memcpy(value, values[operand], bytes);
+    }
+    if (bytes > 0 && gauge != NULL) {
+        memcpy(gauge, gauges[operand], bytes);
+    }
+    for (int i = 0; i < OPD_MAX_OPERANDS; i++) {
+        opd_free(values[i]);
+        opd_free(gauges[i]);
+    }
+    return status;
+}
+
 static opd_status run(long double *value, long double *gauge, const opd_call *call, int operand, bool is_wide)
 {
     const struct definition *definition = find_definition(call);
-    if (definition == NULL) {
+    bool is_general = definition == NULL && opd_kernel_find(call->domain, call->name) != NULL;
+    if (definition == NULL && !is_general) {
         return opd_fail(OPD_E_DECLINED, "there is no reference for %s", call->name);
     }
     opd_status status = check_call(call, operand);
     if (status != OPD_OK) {
         return status;
+    }
+    if (is_general) {
+        return run_general(value, gauge, call, operand, is_wide);
     }
     opd_precision own = opd_dtype_real(call->dtype) == OPD_F32 ? OPD_PRECISION_F32 : OPD_PRECISION_F64;
     opd_work work = { .call = *call,

@@ -6,13 +6,13 @@ import re
 import sys
 
 CORE = {"status", "memory", "metrics", "tensor", "random"}
-FORMAT = CORE | {"op", "bundle"}
+FORMAT = CORE | {"contract", "op", "bundle"}
 WIRING = None  # may include every contract
 
 ALLOWED = {
     "core": CORE,
     "proto": FORMAT | {"packet"},
-    "kernels": CORE | {"op", "kernel", "library"},
+    "kernels": CORE | {"contract", "op", "kernel", "library"},
     "recorder": FORMAT | {"record", "library"},
     "replayer": FORMAT | {"kernel", "library", "replay"},
     "reducer": FORMAT | {"reduce"},
