@@ -1,6 +1,5 @@
 # What `cmake --install` puts where; the programs look for their helpers beside themselves and then at these places.
 install(TARGETS ops-debug RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS opd-worker RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/opsdebug)
 install(TARGETS opsdebug-preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/opsdebug)
 install(TARGETS opsdebug-record LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/opsdebug DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")

@@ -273,7 +273,7 @@ opd_status opd_replay(opd_replay_result *out, const opd_bundle *environment_of, 
     int fd = -1;
     char worker[PATH_MAX];
     char notes[sizeof out->environment] = "";
-    opd_replay_result result;
+    opd_replay_result result = { 0 };
     opd_environment_info here;
     options = options != NULL ? options : &defaults;
     recorded then = find_recorded(environment_of, &item->call);
