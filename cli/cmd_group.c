@@ -75,6 +75,11 @@ static opd_status print_groups(opd_grouping *grouping, const group_options *o)
     if (status == OPD_OK) {
         status = opd_table_print(table);
     }
+    if (status == OPD_OK && opd_grouping_requested(grouping) > 0) {
+        char words[48];
+        opd_phrase_count(words, sizeof words, opd_grouping_requested(grouping), "bundle");
+        printf("%s asked for (exit, always, a signal), no failure: left out\n", words);
+    }
     for (uint32_t i = 0; i < count && status == OPD_OK && o->shared.verbosity > 0; i++) {
         const opd_group *group = opd_grouping_at(grouping, i);
         for (uint32_t k = 0; k < group->count; k++) {
@@ -117,6 +122,7 @@ static int print_json(opd_grouping *grouping, const group_options *o, int exit_s
         json_array_append_new(groups, group_object(opd_grouping_at(grouping, i)));
     }
     opd_document_put(document, "groups", groups);
+    opd_document_put(document, "requested", json_integer(opd_grouping_requested(grouping)));
     opd_document_put(document, "unread", opd_document_unread(&o->unread));
     opd_document_put(document, "exit_status", json_integer(exit_status));
     return opd_document_print(document, exit_status);

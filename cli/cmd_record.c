@@ -20,12 +20,13 @@
 #include "screen.h"
 #include "source.h"
 
-enum { KEY_CAPTURE = 0x100, KEY_TRIGGER, KEY_BUDGET, KEY_MATCH, KEY_RANGE, KEY_SAMPLE, KEY_ATTACH };
+enum { KEY_CAPTURE = 0x100, KEY_TRIGGER, KEY_BUDGET, KEY_MATCH, KEY_RANGE, KEY_SAMPLE, KEY_REPORT, KEY_ATTACH };
 
 typedef struct record_options {
     opd_shared shared;
     opd_record_options record;
-    uint64_t attach; /* process that records itself and asks for a collector; 0 = none */
+    const char *report; /* file for the JSON document; NULL = none */
+    uint64_t attach;    /* process that records itself and asks for a collector; 0 = none */
 } record_options;
 
 static const struct argp_option options[] = {
@@ -35,10 +36,13 @@ static const struct argp_option options[] = {
       0 },
     { "trigger", KEY_TRIGGER, "LIST", 0,
       "What freezes a bundle: nan,inf,crash,contract,timeout=60s (the default), exit, always", 0 },
-    { "budget", KEY_BUDGET, "SIZE", 0, "Memory for operand data, default 256M", 0 },
-    { "match", KEY_MATCH, "GLOB", 0, "Only routines whose name matches, such as '*gemm'", 0 },
+    { "budget", KEY_BUDGET, "SIZE", 0, "Memory for operand data, 256K up to that of the machine, default 256M", 0 },
+    { "match", KEY_MATCH, "GLOB", 0,
+      "Only calls whose BLAS name without prefix or suffix (dgemm, also for cblas_dgemm and dgemm_64_) or whose operator (gemm) matches, such as '?gemm'",
+      0 },
     { "range", KEY_RANGE, "A:B", 0, "Only calls A to B of each thread", 0 },
     { "sample", KEY_SAMPLE, "N", 0, "Keep the data of every N-th call only", 0 },
+    { "report", KEY_REPORT, "FILE", 0, "Also write the report as a JSON document to FILE", 0 },
     { "attach", KEY_ATTACH, "PID", OPTION_HIDDEN, "Start a collector for a process that uses the C API", 0 },
     { 0 },
 };
@@ -60,6 +64,16 @@ static void parse_range(const struct argp_state *state, const char *arg, opd_rec
     }
 }
 
+static void parse_budget(const struct argp_state *state, const char *arg, opd_record_options *record)
+{
+    opd_budget_range range = opd_record_budget_range();
+    record->budget = opd_parse_bytes(state, "--budget", arg);
+    if (record->budget < range.low || record->budget > range.high) {
+        opd_usage_error(state, "--budget: '%s' is not from %" PRIu64 "K to %" PRIu64 "M, the memory of this machine",
+                        arg, range.low >> 10, range.high >> 20);
+    }
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     opd_record_options *record = &((record_options *)state->input)->record;
@@ -78,7 +92,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         }
         return 0;
     case KEY_BUDGET:
-        record->budget = opd_parse_bytes(state, "--budget", arg);
+        parse_budget(state, arg, record);
         return 0;
     case KEY_MATCH:
         record->match = arg;
@@ -93,6 +107,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         /* The program and everything after it is not ours. */
         record->argv = state->argv + state->next - 1;
         state->next = state->argc;
+        return 0;
+    case KEY_REPORT:
+        ((record_options *)state->input)->report = arg;
         return 0;
     case KEY_ATTACH:
         ((record_options *)state->input)->attach = opd_parse_count(state, "--attach", arg, 1, INT32_MAX);
@@ -119,11 +136,54 @@ static const char *shorten(const char *path)
     return strncmp(path, here, length) == 0 && path[length] == '/' ? path + length + 1 : path;
 }
 
+/* What is missing of the data and the calls, and what would keep more. */
+static void print_losses(const opd_record_report *report)
+{
+    char count[48];
+    if (report->dropped > 0) {
+        opd_phrase_count(count, sizeof count, report->dropped, "call");
+        fprintf(stderr, "ops-debug: %s overwritten before being written; --match or --range keep fewer\n", count);
+    }
+    if (report->data_refused > 0) {
+        opd_phrase_count(count, sizeof count, report->data_refused, "operand");
+        fprintf(stderr, "ops-debug: no room for the data of %s, digests and statistics are kept; %s keeps more\n",
+                count, report->reduced[0] != '\0' ? "more room for the rings" : "a larger --budget");
+    }
+    if (report->reduced[0] != '\0') {
+        fprintf(stderr, "ops-debug: %s\n", report->reduced);
+    }
+    if (report->threads_lost > 0) {
+        opd_phrase_count(count, sizeof count, report->threads_lost, "thread");
+        fprintf(stderr, "ops-debug: the calls of %s are missing: no memory was left for their rings\n", count);
+    }
+}
+
+/* Failures that have no whole bundle, and runs that are not whole. */
+static void print_trouble(const opd_record_report *report)
+{
+    char count[48];
+    if (report->suppressed > 0) {
+        opd_phrase_count(count, sizeof count, report->suppressed, "more bundle");
+        fprintf(stderr, "ops-debug: %s counted but not written\n", count);
+    }
+    if (report->trouble[0] != '\0') {
+        fprintf(stderr, "ops-debug: %s\n", report->trouble);
+    }
+    if (report->bundles_cut > 1) {
+        fprintf(stderr, "ops-debug: %u failures in all have no whole bundle\n", report->bundles_cut);
+    }
+    if (report->run_trouble[0] != '\0') {
+        fprintf(stderr, "ops-debug: %s\n", report->run_trouble);
+    }
+}
+
 /* On standard error: standard output is the program's. */
 static void print_summary(const opd_record_report *report, const opd_record_options *record)
 {
     char seen[32];
     char stored[32];
+    char calls[48];
+    char threads[48];
     char word[600];
     if (report->calls == 0 && (record->match != NULL || record->range_last != 0)) {
         fprintf(stderr, "ops-debug: no call was recorded: none passed%s%s%s\n",
@@ -135,48 +195,19 @@ static void print_summary(const opd_record_report *report, const opd_record_opti
     } else {
         opd_phrase_bytes(seen, sizeof seen, report->bytes_seen);
         opd_phrase_bytes(stored, sizeof stored, report->bytes_stored);
-        fprintf(stderr,
-                "ops-debug: %" PRIu64 " calls in %" PRIu64 " threads of %" PRIu64
-                " processes, %s of operands, %s stored\n",
-                report->calls, report->threads, report->processes, seen, stored);
+        opd_phrase_count(calls, sizeof calls, report->calls, "call");
+        opd_phrase_count(threads, sizeof threads, report->threads, "thread");
+        fprintf(stderr, "ops-debug: %s in %s of %" PRIu64 " process%s, %s of operands, %s stored\n", calls, threads,
+                report->processes, report->processes == 1 ? "" : "es", seen, stored);
     }
-    if (report->dropped > 0) {
-        fprintf(stderr,
-                "ops-debug: %" PRIu64
-                " calls were overwritten before they could be written; --match or --range keep fewer\n",
-                report->dropped);
-    }
-    if (report->data_refused > 0) {
-        fprintf(stderr,
-                "ops-debug: the data of %" PRIu64
-                " operands found no room, their digests and statistics are kept; a larger --budget keeps more\n",
-                report->data_refused);
-    }
-    if (report->reduced[0] != '\0') {
-        fprintf(stderr, "ops-debug: %s\n", report->reduced);
-    }
-    if (report->threads_lost > 0) {
-        fprintf(stderr, "ops-debug: the calls of %" PRIu64 " threads are missing: no memory was left for their rings\n",
-                report->threads_lost);
-    }
+    print_losses(report);
     size_t shown =
         report->bundles < OPD_COUNT(report->bundle_paths) ? report->bundles : OPD_COUNT(report->bundle_paths);
     for (size_t i = 0; i < shown; i++) {
         fprintf(stderr, "ops-debug: %sbundle%s %s\n", opd_paint_on(stderr, OPD_PAINT_RED),
                 opd_paint_on(stderr, OPD_PAINT_OFF), shorten(report->bundle_paths[i]));
     }
-    if (report->suppressed > 0) {
-        fprintf(stderr, "ops-debug: %u more failures were counted but not written\n", report->suppressed);
-    }
-    if (report->trouble[0] != '\0') {
-        fprintf(stderr, "ops-debug: %s\n", report->trouble);
-    }
-    if (report->bundles_cut > 1) {
-        fprintf(stderr, "ops-debug: %u failures in all have no whole bundle\n", report->bundles_cut);
-    }
-    if (report->run_trouble[0] != '\0') {
-        fprintf(stderr, "ops-debug: %s\n", report->run_trouble);
-    }
+    print_trouble(report);
     if (shown > 0) {
         bool can_run = opd_source_can_replay(report->bundle_paths[0]);
         opd_phrase_shell(word, sizeof word, shorten(report->bundle_paths[0]));
@@ -184,8 +215,9 @@ static void print_summary(const opd_record_report *report, const opd_record_opti
     }
 }
 
-static void print_json(const opd_record_report *report)
+static json_t *report_object(const opd_record_report *report, const opd_record_options *record)
 {
+    char idle[64];
     json_t *document = json_object();
     json_t *bundles = json_array();
     opd_document_put(document, "calls", opd_document_count(report->calls));
@@ -196,6 +228,8 @@ static void print_json(const opd_record_report *report)
     opd_document_put(document, "threads", opd_document_count(report->threads));
     opd_document_put(document, "bytes_seen", opd_document_count(report->bytes_seen));
     opd_document_put(document, "bytes_stored", opd_document_count(report->bytes_stored));
+    opd_triggers_print(idle, sizeof idle, opd_triggers_idle(record->triggers, record->capture));
+    opd_document_put(document, "idle_triggers", opd_document_text(idle));
     opd_document_put(document, "failures", json_integer(report->bundles));
     opd_document_put(document, "failures_cut", json_integer(report->bundles_cut));
     opd_document_put(document, "suppressed", json_integer(report->suppressed));
@@ -213,7 +247,23 @@ static void print_json(const opd_record_report *report)
     } else {
         opd_document_put(document, "status", json_integer(WEXITSTATUS(report->exit_status)));
     }
-    opd_document_print(document, OPD_EXIT_OK);
+    return document;
+}
+
+/* Not to standard output, which is the program's. */
+static void print_documents(const opd_record_report *report, const record_options *o, FILE *file)
+{
+    if (!o->shared.is_json && file == NULL) {
+        return;
+    }
+    json_t *document = report_object(report, &o->record);
+    if (o->shared.is_json) {
+        opd_document_print_to(document, stderr);
+    }
+    if (file != NULL && (!opd_document_print_to(document, file) || fflush(file) != 0)) {
+        fprintf(stderr, "ops-debug: %s: the report could not be written: %s\n", o->report, strerror(errno));
+    }
+    json_decref(document);
 }
 
 /* Ends as the program ended. The core dump was the program's to write, not ours. */
@@ -271,42 +321,75 @@ static void mention_leftovers(const opd_record_options *record)
     }
 }
 
+static void mention_idle_triggers(const opd_record_options *record)
+{
+    char idle[64];
+    uint32_t bits = opd_triggers_idle(record->triggers, record->capture);
+    if (bits != 0) {
+        opd_triggers_print(idle, sizeof idle, bits);
+        fprintf(
+            stderr,
+            "ops-debug: --capture %s reads no operand, so the triggers %s never fire; --capture stats is enough for them\n",
+            opd_capture_name(record->capture), idle);
+    }
+}
+
+/* Opened before the program starts, so that a bad path is known in time. */
+static FILE *open_report(const char *path)
+{
+    FILE *file = fopen(path, "we");
+    if (file == NULL) {
+        opd_fail(OPD_E_IO, "--report: cannot create %s: %s", path, strerror(errno));
+    }
+    return file;
+}
+
+/* Once it is known what to record. */
+static int run_program(record_options *o, opd_record_report *report, FILE *file)
+{
+    opd_environment_info environment;
+    /* A machine that cannot be described is recorded all the same. */
+    o->record.environment = opd_environment_read(&environment) == OPD_OK ? &environment : NULL;
+    if (o->attach != 0) {
+        return attach(&o->record, (int)o->attach);
+    }
+    if (!o->shared.is_quiet && !o->shared.is_json) {
+        mention_leftovers(&o->record);
+        mention_idle_triggers(&o->record);
+    }
+    opd_status status = opd_record_run(report, &o->record);
+    if (status == OPD_E_NOMEM) { /* no room for two processes: the program goes first */
+        opd_trouble();
+        execvp(o->record.argv[0], o->record.argv);
+    }
+    if (status != OPD_OK) {
+        return failed_to_run(status);
+    }
+    print_documents(report, o, file);
+    if (!o->shared.is_json && !o->shared.is_quiet) {
+        print_summary(report, &o->record);
+    }
+    return end_like(report->exit_status);
+}
+
 static int run(const opd_command *self, int argc, char **argv)
 {
     record_options o = { .record = OPD_RECORD_OPTIONS_INIT };
     opd_record_report *report = NULL;
-    opd_environment_info environment;
+    FILE *file = NULL;
     o.record.out = "ops-debug-out";
     opd_command_parse(self, &o.shared, argc, argv);
-    opd_status status = opd_alloc((void **)&report, sizeof *report);
-    if (status == OPD_OK) {
-        /* A machine that cannot be described is recorded all the same. */
-        o.record.environment = opd_environment_read(&environment) == OPD_OK ? &environment : NULL;
-        if (o.attach != 0) {
-            opd_free(report);
-            return attach(&o.record, (int)o.attach);
-        }
-        if (!o.shared.is_quiet) {
-            mention_leftovers(&o.record);
-        }
-        status = opd_record_run(report, &o.record);
-    }
-    if (status != OPD_OK) {
+    if (opd_alloc((void **)&report, sizeof *report) != OPD_OK ||
+        (o.report != NULL && (file = open_report(o.report)) == NULL)) {
         opd_free(report);
-        if (status == OPD_E_NOMEM) { /* no room for two processes: the program goes first */
-            opd_trouble();
-            execvp(o.record.argv[0], o.record.argv);
-        }
-        return failed_to_run(status);
+        return failed_to_run(OPD_E_IO);
     }
-    if (o.shared.is_json) {
-        print_json(report);
-    } else if (!o.shared.is_quiet) {
-        print_summary(report, &o.record);
+    int exit_status = run_program(&o, report, file);
+    if (file != NULL) {
+        fclose(file);
     }
-    int wait_status = report->exit_status;
     opd_free(report);
-    return end_like(wait_status);
+    return exit_status;
 }
 
 const opd_command opd_command_record = {
@@ -316,7 +399,9 @@ const opd_command opd_command_record = {
     .details =
         "OUT is a folder: PROGRAM-PID-N-TRIGGER.opsb for each failure and run-PID.opsb, the calls of the whole run. A path that\n"
         "ends in .opsb takes the one bundle wanted. Ends as the program ended; 125 when ops-debug itself fails, 126 and 127\n"
-        "when the program cannot be executed or found. SIGUSR2 sent to it makes a bundle at once, the program goes on.",
+        "when the program cannot be executed or found. SIGUSR2 sent to it makes a bundle at once, the program goes on.\n"
+        "Standard output is the program's: with --json the document goes to standard error in place of the summary;\n"
+        "--report FILE is for programs that write there too.",
     .examples = "  ops-debug record -o run/ -- /usr/bin/python3 program.py\n"
                 "  ops-debug record -o one.opsb --trigger exit --match '*gemm' -- ./solve input.dat\n"
                 "  ops-debug record -o run/ --capture full --budget 1G -- ./train\n",

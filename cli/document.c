@@ -337,6 +337,11 @@ json_t *opd_document_unread(const opd_unread *unread)
     return array;
 }
 
+bool opd_document_print_to(const json_t *document, FILE *file)
+{
+    return document != NULL && json_dumpf(document, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
+}
+
 int opd_document_print(json_t *take_document, int exit_status)
 {
     if (take_document == NULL || json_dumpf(take_document, stdout, JSON_INDENT(2)) != 0) {

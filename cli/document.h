@@ -28,6 +28,8 @@ void opd_document_put(json_t *object, const char *key, json_t *take_value);
 /* [{"path", "error"}] */
 json_t *opd_document_unread(const opd_unread *unread);
 
+/* Prints the document to a file, with a newline; false when that fails. */
+bool opd_document_print_to(const json_t *document, FILE *file);
 /* Prints and frees the document; returns exit_status, or OPD_EXIT_TROUBLE when it cannot be made. */
 int opd_document_print(json_t *take_document, int exit_status);
 

@@ -59,7 +59,9 @@ static void put_command(const opd_command *command)
         putchar('\n');
     }
     for (const struct argp_option *option = command->options; option != NULL && option->name != NULL; option++) {
-        put_option(option);
+        if ((option->flags & OPTION_HIDDEN) == 0) {
+            put_option(option);
+        }
     }
     fputs(".PP\n.nf\n", stdout);
     put(command->examples);
@@ -75,7 +77,7 @@ int opd_manual_print(void)
         ".SH DESCRIPTION\nRuns an unmodified program with a flight recorder around its numerical operators; a failure\n"
         "freezes a bundle (.opsb) that can be replayed bit for bit, reduced to the smallest call that still fails,\n"
         "grouped with others, and opened in ui.perfetto.dev.\n"
-        ".PP\nEvery command takes \\fB\\-\\-json\\fR (one document on standard output), \\fB\\-v\\fR, \\fB\\-q\\fR and "
+        ".PP\nEvery command takes \\fB\\-\\-json\\fR (one document on standard output; of \\fBrecord\\fR on standard\nerror, the other being the program's), \\fB\\-v\\fR, \\fB\\-q\\fR and "
         "\\fB\\-\\-help\\fR.\n"
         ".SH COMMANDS\n",
         stdout);

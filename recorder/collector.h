@@ -188,6 +188,8 @@ opd_status opd_launch(int *pid, opd_collector *collector, const opd_record_optio
 /* Full path of a program as execvp would find it; false when there is none. */
 bool opd_launch_find(char *path, size_t size, const char *name);
 
+/* Is the process the ancestor, or started by it, directly or not? */
+bool opd_explain_is_descendant(int pid, int ancestor);
 /* Fills report->why_nothing. */
 void opd_explain_nothing(opd_collector *collector, const opd_record_options *options);
 /* Notes descendants of the program that run without the recorder. */

@@ -131,15 +131,16 @@ static void count_call(opd_collector *collector, opd_watched *watched, const opd
     }
 }
 
-/* At level meta nobody has looked at the arguments yet. */
-static void check_contract(const opd_collector *collector, opd_watched *watched, uint32_t index, const opd_call *call)
+/* At level meta nobody has looked at the call yet: what needs no operand is found here. */
+static void check_call(const opd_collector *collector, opd_watched *watched, uint32_t index, const opd_call *call)
 {
     const opd_control *control = collector->control;
-    if (control->capture != OPD_CAPTURE_META || (call->flags & OPD_CALL_BAD_ARGS) == 0 ||
-        (control->triggers & OPD_TRIGGER_CONTRACT) == 0 || call->depth > 0) {
+    bool is_bad = (call->flags & OPD_CALL_BAD_ARGS) != 0 && (control->triggers & OPD_TRIGGER_CONTRACT) != 0;
+    if (control->capture != OPD_CAPTURE_META || call->depth > 0 ||
+        (!is_bad && (control->triggers & OPD_TRIGGER_ALWAYS) == 0)) {
         return;
     }
-    opd_shared_trigger trigger = { .outcome = OPD_OUTCOME_BAD_ARGS,
+    opd_shared_trigger trigger = { .outcome = is_bad ? OPD_OUTCOME_BAD_ARGS : OPD_OUTCOME_REQUESTED,
                                    .tid = call->thread,
                                    .slot = index,
                                    .operand = -1,
@@ -164,7 +165,7 @@ static opd_status put_record(opd_collector *collector, opd_watched *watched, uin
     if (opd_decode_call(call, collector, watched, record) != OPD_OK) {
         return OPD_OK; /* scribbled over: not a reason to lose the rest */
     }
-    check_contract(collector, watched, index, call);
+    check_call(collector, watched, index, call);
     run_writer(collector, watched);
     opd_status status = enter_thread(collector, watched, index, call->thread, call->number, call->begin_ns);
     count_call(collector, watched, call);

@@ -51,7 +51,7 @@ static int parent_of(int pid, char *name, size_t size)
     return parent;
 }
 
-static bool is_descendant(int pid, int ancestor)
+bool opd_explain_is_descendant(int pid, int ancestor)
 {
     char name[64];
     for (int steps = 0; pid > 1 && steps < 64; steps++) {
@@ -128,7 +128,7 @@ void opd_explain_look(opd_collector *collector)
         char name[64];
         char blas[256];
         bool has_recorder;
-        if (pid == 0 || !is_descendant(pid, collector->main_pid)) {
+        if (pid == 0 || !opd_explain_is_descendant(pid, collector->main_pid)) {
             continue;
         }
         snprintf(key, sizeof(key), "process %d (", pid);

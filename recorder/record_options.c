@@ -1,17 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options of a recording as text. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <opsdebug/record.h>
 
+#include "session.h"
+
+/* least: the level of capture from which on it can fire */
 static const struct {
     const char *name;
     uint32_t bit;
+    opd_capture least;
 } triggers[] = {
-    { "nan", OPD_TRIGGER_NAN },           { "inf", OPD_TRIGGER_INF },         { "crash", OPD_TRIGGER_CRASH },
-    { "contract", OPD_TRIGGER_CONTRACT }, { "timeout", OPD_TRIGGER_TIMEOUT }, { "exit", OPD_TRIGGER_EXIT },
-    { "always", OPD_TRIGGER_ALWAYS },     { "api", OPD_TRIGGER_API },         { "none", 0 },
+    { "nan", OPD_TRIGGER_NAN, OPD_CAPTURE_STATS },
+    { "inf", OPD_TRIGGER_INF, OPD_CAPTURE_STATS },
+    { "crash", OPD_TRIGGER_CRASH, OPD_CAPTURE_META },
+    { "contract", OPD_TRIGGER_CONTRACT, OPD_CAPTURE_META },
+    { "timeout", OPD_TRIGGER_TIMEOUT, OPD_CAPTURE_META },
+    { "exit", OPD_TRIGGER_EXIT, OPD_CAPTURE_META },
+    { "always", OPD_TRIGGER_ALWAYS, OPD_CAPTURE_META },
+    { "api", OPD_TRIGGER_API, OPD_CAPTURE_META },
+    { "none", 0, OPD_CAPTURE_META },
 };
 
 static const char *const captures[] = { "meta", "stats", "inputs", "full" };
@@ -71,6 +83,39 @@ opd_status opd_triggers_parse(uint32_t *triggers_out, uint32_t *timeout_ms, cons
     *triggers_out = bits;
     *timeout_ms = timeout;
     return OPD_OK;
+}
+
+uint32_t opd_triggers_idle(uint32_t triggers_in, opd_capture capture)
+{
+    uint32_t idle = 0;
+    for (size_t i = 0; i < OPD_COUNT(triggers); i++) {
+        idle |= capture < triggers[i].least ? triggers_in & triggers[i].bit : 0;
+    }
+    return idle;
+}
+
+void opd_triggers_print(char *text, size_t size, uint32_t triggers_in)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < OPD_COUNT(triggers); i++) {
+        uint32_t bit = triggers[i].bit;
+        if ((triggers_in & bit) == 0 || used >= size) {
+            continue;
+        }
+        bool is_last = triggers_in >> 1 < bit; /* the table is in the order of the bits */
+        used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                 used == 0 ? ""
+                                 : is_last ? " and "
+                                           : ", ",
+                                 triggers[i].name);
+    }
+}
+
+opd_budget_range opd_record_budget_range(void)
+{
+    uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES);
+    return (opd_budget_range){ .low = OPD_BUDGET_LEAST, .high = pages * (uint64_t)sysconf(_SC_PAGESIZE) };
 }
 
 opd_status opd_capture_parse(opd_capture *capture, const char *text)

@@ -206,6 +206,13 @@ opd_status opd_record_attach(char session[OPD_SESSION_PATH], const opd_record_op
     if (opd_session_start_time(pid) == 0) {
         return opd_fail(OPD_E_NOTFOUND, "there is no process %d", pid);
     }
+    if (!opd_explain_is_descendant(getpid(), pid)) {
+        return opd_fail(
+            OPD_E_INVALID,
+            "process %d did not ask for a collector: a program with the C API starts its own; others are recorded "
+            "from their start, by ops-debug record -- PROGRAM",
+            pid);
+    }
     opd_status status = opd_collector_make_out(out, sizeof(out), options->out != NULL ? options->out : "ops-debug-out");
     if (status != OPD_OK) {
         return status;

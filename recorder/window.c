@@ -236,15 +236,16 @@ static void describe_failure(window *at, opd_call *call)
                  failure->operand, what);
         break;
     case OPD_OUTCOME_BAD_ARGS:
-        snprintf(failure->reason, size, "%.150s: %.200s", what, given != NULL ? given : is_legal ? "" : text);
+        given = given != NULL ? given : is_legal ? NULL : text;
+        snprintf(failure->reason, size, "%.150s%s%.200s", what, given != NULL ? ": " : "", given != NULL ? given : "");
         break;
     case OPD_OUTCOME_INPUT_MUTATED:
         snprintf(failure->reason, size, "%s changed its input %s", what, failure->operand);
         break;
     default:
-        snprintf(failure->reason, size, "%.150s: %.150s%s%s%s", what, given != NULL ? given : "",
-                 overflow != NULL ? "; the span of " : "", overflow != NULL ? overflow->name : "",
-                 overflow != NULL ? " overflows 32-bit offsets" : "");
+        snprintf(failure->reason, size, "%.150s%s%.150s%s%s%s", what, given != NULL ? ": " : "",
+                 given != NULL ? given : "", overflow != NULL ? "; the span of " : "",
+                 overflow != NULL ? overflow->name : "", overflow != NULL ? " overflows 32-bit offsets" : "");
         break;
     }
 }

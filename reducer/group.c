@@ -24,6 +24,7 @@ struct opd_grouping {
     opd_group *groups;
     opd_group_member *members; /* of all groups, one block */
     uint32_t group_count;
+    uint32_t requested; /* windows that somebody asked for: no failures */
     bool is_built;
 };
 
@@ -114,6 +115,10 @@ opd_status opd_grouping_add(opd_grouping *grouping, const opd_bundle *bundle)
         opd_call call;
         bool has_call = false;
         const opd_failure *failure = opd_bundle_failure(bundle, i);
+        if (failure->outcome == OPD_OUTCOME_REQUESTED) {
+            grouping->requested++;
+            continue;
+        }
         opd_status status = find_call(&call, &has_call, bundle, failure);
         if (status == OPD_OK && grouping->count == grouping->capacity) {
             size_t wanted = grouping->capacity == 0 ? 16 : grouping->capacity * 2;
@@ -130,6 +135,11 @@ opd_status opd_grouping_add(opd_grouping *grouping, const opd_bundle *bundle)
         describe(added, failure, has_call ? &call : NULL);
     }
     return OPD_OK;
+}
+
+uint32_t opd_grouping_requested(const opd_grouping *grouping)
+{
+    return grouping->requested;
 }
 
 static int by_key_then_name(const void *a, const void *b)

@@ -30,7 +30,7 @@ extern "C" {
 typedef struct opd_header_info {
     uint32_t version;
     char producer[64]; /* "ops-debug 0.1.0" */
-    char kind[16];     /* "failure", "run", "reduced", "api" */
+    char kind[16];     /* "failure", "requested", "run", "reduced", "api" */
     uint64_t created_realtime_ns;
     uint64_t created_monotonic_ns;
     uint32_t pid;

@@ -83,7 +83,7 @@ typedef struct opd_record_report {
     uint64_t calls, calls_nested, dropped, processes, threads;
     uint64_t bytes_seen, bytes_stored;
     uint64_t data_refused;   /* operands whose data found no room in the budget: digests and statistics only */
-    uint32_t bundles;        /* failure bundles written */
+    uint32_t bundles;        /* bundles of failures and requests written */
     uint32_t bundles_cut;    /* failure bundles that stayed .partial, or could not be begun; trouble tells of the first */
     uint32_t suppressed;     /* failures counted but not written */
     char bundle_paths[16][512];
@@ -96,6 +96,15 @@ typedef struct opd_record_report {
 
 /* name -> bits; "nan,inf,crash,contract,timeout=60s,exit,always". errors: E_INVALID names the bad item. */
 opd_status opd_triggers_parse(uint32_t *triggers, uint32_t *timeout_ms, const char *text);
+/* Triggers of these that can never fire at a level, since it does not look at what they need. */
+uint32_t opd_triggers_idle(uint32_t triggers, opd_capture capture);
+/* "nan and inf" */
+void opd_triggers_print(char *text, size_t size, uint32_t triggers);
+/* What a budget may be: from to, the memory of this machine. */
+typedef struct opd_budget_range {
+    uint64_t low, high;
+} opd_budget_range;
+opd_budget_range opd_record_budget_range(void);
 opd_status opd_capture_parse(opd_capture *capture, const char *text);
 const char *opd_capture_name(opd_capture capture); /* "meta", "stats", "inputs", "full" */
 

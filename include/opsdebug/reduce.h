@@ -117,8 +117,9 @@ typedef struct opd_group {
 
 typedef struct opd_grouping opd_grouping;
 opd_status opd_grouping_new(opd_grouping **out);
-/* Adds every failure of a bundle. Order of additions does not change the result. */
+/* Adds every failure of a bundle; windows that were asked for are counted only. Order of additions does not change the result. */
 opd_status opd_grouping_add(opd_grouping *grouping, const opd_bundle *bundle);
+uint32_t opd_grouping_requested(const opd_grouping *grouping);
 /* Sorted by count, then id. Borrowed until the next add. */
 uint32_t opd_grouping_count(opd_grouping *grouping);
 const opd_group *opd_grouping_at(opd_grouping *grouping, uint32_t index);

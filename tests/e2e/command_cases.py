@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ops-debug record` takes, says and prints: command_cases.py BUILD CASE."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from record_harness import *  # noqa: E402,F403
+
+OPS_DEBUG = os.path.join(BUILD, "ops-debug")
+
+
+def ops_debug(*words, **options):
+    if not os.path.exists(OPS_DEBUG):
+        raise Skip("ops-debug is not built")
+    return subprocess.run([OPS_DEBUG, *words], capture_output=True, text=True, timeout=120, **options)
+
+
+def folder(prefix="record-"):
+    return tempfile.mkdtemp(prefix=prefix)
+
+
+def json_of_record_is_one_document_apart_from_the_program():
+    """On standard error, and in a file for a program that writes there too; standard output is the program's, byte for byte."""
+    out = folder()
+    report = os.path.join(out, "report.json")
+    done = ops_debug("record", "--json", "-o", out, "--", VICTIM, "overflow", "2")
+    assert done.stdout == alone([VICTIM, "overflow", "2"])[1], done.stdout
+    document = json.loads(done.stderr)
+    assert (document["calls"], document["failures"], document["status"]) == (2, 2, 0), document
+    assert all(os.path.exists(path) for path in document["bundles"]) and len(document["bundles"]) == 2, document
+    done = ops_debug("record", "--report", report, "-o", out, "--", "/bin/sh", "-c", f"echo noise >&2; {VICTIM} basic 3; exit 5")
+    assert done.returncode == 5 and done.stderr.startswith("noise\n") and "3 calls in 1 thread of " in done.stderr, done
+    with open(report) as file:
+        document = json.load(file)
+    assert (document["calls"], document["status"], document["bundles"]) == (3, 5, []), document
+
+
+def report_that_cannot_be_written_is_known_before_the_program_starts():
+    done = ops_debug("record", "--report", "/no/such/folder/x", "-o", folder(), "--", "/bin/echo", "started")
+    assert (done.returncode, done.stdout) == (125, "") and done.stderr.count("\n") == 1, done
+    assert "/no/such/folder/x" in done.stderr
+
+
+def budget_out_of_range_is_a_usage_error_with_the_range():
+    with open("/proc/meminfo") as info:
+        kib = int(re.search(r"MemTotal:\s+(\d+) kB", info.read())[1])
+    for budget in ("100T", "1K", "255K"):
+        done = ops_debug("record", "--budget", budget, "-o", folder(), "--", "/bin/echo", "started")
+        assert (done.returncode, done.stdout) == (2, "") and done.stderr.count("\n") == 1, done
+        assert f"--budget: '{budget}' is not from 256K to {kib // 1024}M, the memory of this machine" in done.stderr, done.stderr
+    done = ops_debug("record", "--budget", "256K", "-o", folder(), "--", VICTIM, "basic", "3")
+    assert done.returncode == 0 and "3 calls in 1 thread" in done.stderr, done
+
+
+def triggers_that_a_level_cannot_fire_are_named_at_the_start():
+    def first_line(*words):
+        return ops_debug("record", *words, "-o", folder(), "--", VICTIM, "overflow", "1").stderr.splitlines()[0]
+
+    assert "triggers nan and inf never fire" in first_line("--capture", "meta")
+    assert "triggers inf never fire" in first_line("--capture", "meta", "--trigger", "inf,crash")
+    for words in (("--capture", "meta", "--trigger", "crash,contract,timeout,exit,always"), ("--capture", "stats"), ()):
+        assert "never fire" not in first_line(*words), words
+    document = json.loads(ops_debug("record", "--json", "--capture", "meta", "-o", folder(), "--", VICTIM, "basic", "1").stderr)
+    assert document["idle_triggers"] == "nan and inf", document
+    for capture in ("meta", "stats"):
+        run = Run([VICTIM, "basic", "3"], [f"capture={capture}", "trigger=always"])
+        assert [bundle.failure["call"] for bundle in run.failures] == ["1", "2", "3"], (capture, run.report)
+
+
+def glob_of_match_is_over_the_routine_and_its_operator():
+    def calls(glob, program):
+        return Run(program, [f"match={glob}", "capture=meta"]).report["calls"]
+
+    for glob, wanted in (("dgemm", "3"), ("gemm", "3"), ("?gemm", "3"), ("cblas_dgemm", "0"), ("sgemm", "0")):
+        assert calls(glob, [VICTIM, "basic", "3"]) == wanted, glob
+    # cblas_dgemm64_, scipy_cblas_dgemm64_ and dgemm_64_
+    assert calls("dgemm", [os.path.join(TESTS, "ilp64_victim"), "names"]) == "3"
+
+
+def bundles_that_were_asked_for_are_no_failures():
+    out = folder()
+    for trigger, mode in (("exit", "basic"), ("always", "basic"), ("inf", "overflow")):
+        done = ops_debug("record", "-q", "-o", out, "--trigger", trigger, "--", VICTIM, mode, "2")
+        assert done.returncode == 0, done
+    listed = json.loads(ops_debug("show", out, "--json").stdout)["bundles"]
+    kinds = sorted(bundle["kind"] for bundle in listed)
+    assert kinds == ["failure"] * 2 + ["requested"] * 3 + ["run"] * 3, kinds
+    document = json.loads(ops_debug("group", out, "--json").stdout)
+    assert [(group["count"], group["key"].split("|")[0]) for group in document["groups"]] == [(2, "inf")], document
+    assert document["requested"] == 3, document
+    text = ops_debug("group", out).stdout
+    assert "3 bundles asked for (exit, always, a signal), no failure: left out" in text and "requested|" not in text, text
+    for bundle in listed:
+        reasons = [failure["reason"] for failure in bundle.get("failures", [])]
+        assert all(not reason.rstrip().endswith(":") for reason in reasons), reasons
+        if bundle["kind"] == "requested":
+            assert ops_debug("replay", "-q", bundle["path"]).returncode == 0, bundle
+    assert ops_debug("replay", "-q", out).returncode == 1, "the failures come back"
+
+
+def collector_is_started_for_its_own_program_only():
+    done = ops_debug("record", "--attach", "1", "-o", folder())
+    assert (done.returncode, done.stdout) == (125, "") and "process 1 did not ask for a collector" in done.stderr, done
+    done = ops_debug("record", "--attach", "999999999", "-o", folder())
+    assert done.returncode == 125 and "there is no process 999999999" in done.stderr, done
+    for text in (ops_debug("record", "--help").stdout, ops_debug("--man").stdout):
+        assert "attach" not in text and "--report" in text.replace("\\-", "-"), text[-500:]
+
+
+main(globals())
