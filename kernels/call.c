@@ -157,6 +157,15 @@ opd_status opd_call_compact(opd_call *call)
     return plan->is_general ? opd_general_compact(call, plan) : mend_and_bind(call, plan, true);
 }
 
+bool opd_call_fits(const opd_call *call)
+{
+    bool fits = opd_plan_of_call(call) != NULL;
+    if (!fits) {
+        opd_error_clear();
+    }
+    return fits;
+}
+
 opd_status opd_call_eval(int64_t *out, const opd_call *call, const char *expression)
 {
     const opd_plan *plan = opd_plan_of_call(call);

@@ -67,6 +67,7 @@ typedef struct signature_build {
     Opsdebug__Operand operands[OPD_MAX_OPERANDS];
     Opsdebug__Operand *operand_pointers[OPD_MAX_OPERANDS];
     Opsdebug__Mask masks[OPD_MAX_OPERANDS];
+    int64_t ints[OPD_MAX_SYMBOLS + BATCH_MAX_ATTRS][OPD_MAX_INTS];
     int64_t shapes[OPD_MAX_OPERANDS][OPD_MAX_RANK];
     int64_t strides[OPD_MAX_OPERANDS][OPD_MAX_RANK];
 } signature_build;
@@ -91,15 +92,25 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
-static void build_value(Opsdebug__Value *message, const opd_value *value)
+/* Value number i of the signature. */
+static void build_value(signature_build *build, int i, const opd_value *value)
 {
+    Opsdebug__Value *message = &build->values[i];
+
     opsdebug__value__init(message);
+    build->value_pointers[i] = message;
     PUT_TEXT(message, name, value->name);
     PUT(message, kind, (uint32_t)value->kind);
     PUT(message, i, value->i);
     PUT(message, re, bits_of(value->re));
     PUT(message, im, bits_of(value->im));
-    PUT_TEXT(message, text, value->text);
+    if (value->kind == OPD_VALUE_INTS) { /* text and ints share their place */
+        memcpy(build->ints[i], value->ints, sizeof(build->ints[i]));
+        message->ints = build->ints[i];
+        message->n_ints = value->i < 0 ? 0 : value->i < OPD_MAX_INTS ? (size_t)value->i : OPD_MAX_INTS;
+    } else {
+        PUT_TEXT(message, text, value->text);
+    }
 }
 
 static void build_operand(signature_build *build, int i, const opd_operand *operand)
@@ -148,14 +159,12 @@ static void build_signature(signature_build *build, const opd_call *call)
     PUT(message, caller, call->caller);
     PUT(message, mxcsr, call->mxcsr);
     for (int i = 0; i < call->symbol_count; i++) {
-        build_value(&build->values[i], &call->symbols[i]);
-        build->value_pointers[i] = &build->values[i];
+        build_value(build, i, &call->symbols[i]);
     }
     message->symbols = build->value_pointers;
     message->n_symbols = (size_t)call->symbol_count;
     for (int i = 0; i < call->attr_count; i++) {
-        build_value(&build->values[call->symbol_count + i], &call->attrs[i]);
-        build->value_pointers[call->symbol_count + i] = &build->values[call->symbol_count + i];
+        build_value(build, call->symbol_count + i, &call->attrs[i]);
     }
     message->attrs = build->value_pointers + call->symbol_count;
     message->n_attrs = (size_t)call->attr_count;

@@ -72,6 +72,16 @@ static opd_status check_operand(const Opsdebug__Operand *operand)
     return OPD_OK;
 }
 
+static opd_status check_values(Opsdebug__Value *const *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (values[i]->n_ints > OPD_MAX_INTS) {
+            return opd_fail(OPD_E_FORMAT, "batch: a value has %zu integers", values[i]->n_ints);
+        }
+    }
+    return OPD_OK;
+}
+
 static opd_status check_signature(const Opsdebug__Signature *signature)
 {
     if (signature->n_symbols > OPD_MAX_SYMBOLS || signature->n_attrs > BATCH_MAX_ATTRS ||
@@ -79,13 +89,14 @@ static opd_status check_signature(const Opsdebug__Signature *signature)
         return opd_fail(OPD_E_FORMAT, "batch: a signature has %zu symbols, %zu attributes, %zu operands",
                         signature->n_symbols, signature->n_attrs, signature->n_operands);
     }
-    for (size_t i = 0; i < signature->n_operands; i++) {
-        opd_status status = check_operand(signature->operands[i]);
-        if (status != OPD_OK) {
-            return status;
-        }
+    opd_status status = check_values(signature->symbols, signature->n_symbols);
+    if (status == OPD_OK) {
+        status = check_values(signature->attrs, signature->n_attrs);
     }
-    return OPD_OK;
+    for (size_t i = 0; i < signature->n_operands && status == OPD_OK; i++) {
+        status = check_operand(signature->operands[i]);
+    }
+    return status;
 }
 
 static opd_status read_signatures(opd_batch *batch, const Opsdebug__Batch *message)
@@ -295,11 +306,18 @@ static void take_text(char *to, size_t size, ProtobufCBinaryData from)
 static void take_value(opd_value *out, const Opsdebug__Value *value)
 {
     TAKE_TEXT(out->name, value->name);
-    out->kind = value->kind <= OPD_VALUE_TEXT ? (opd_value_kind)value->kind : OPD_VALUE_NONE;
+    out->kind = value->kind <= OPD_VALUE_INTS ? (opd_value_kind)value->kind : OPD_VALUE_NONE;
     out->i = value->i;
     out->re = double_of(value->re);
     out->im = double_of(value->im);
-    TAKE_TEXT(out->text, value->text);
+    if (out->kind == OPD_VALUE_INTS) { /* text and ints share their place */
+        out->i = (int64_t)value->n_ints;
+        for (size_t i = 0; i < value->n_ints; i++) {
+            out->ints[i] = value->ints[i];
+        }
+    } else {
+        TAKE_TEXT(out->text, value->text);
+    }
 }
 
 static void take_view(opd_tensor *view, const Opsdebug__Operand *operand)
@@ -388,6 +406,9 @@ opd_status batch_call(opd_call *out, const opd_batch *batch, size_t i)
     out->operand_count = (int32_t)signature->n_operands;
     for (size_t k = 0; k < signature->n_operands; k++) {
         take_operand(&out->operands[k], signature->operands[k], &batch->operands[row->first_operand + k]);
+    }
+    if (out->op != NULL && out->op->routines == NULL && !opd_call_fits(out)) {
+        out->op = NULL; /* another contract of the same name: what the views say is all that is known */
     }
     return OPD_OK;
 }

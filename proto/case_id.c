@@ -37,7 +37,13 @@ static void add_value(XXH3_state_t *state, const opd_value *value)
     add_u64(state, (uint64_t)value->i);
     add(state, &value->re, sizeof(value->re));
     add(state, &value->im, sizeof(value->im));
-    add_text(state, value->text, sizeof(value->text));
+    if (value->kind == OPD_VALUE_INTS) {
+        for (int64_t i = 0; i < value->i && i < OPD_MAX_INTS; i++) {
+            add_u64(state, (uint64_t)value->ints[i]);
+        }
+    } else {
+        add_text(state, value->text, sizeof(value->text));
+    }
 }
 
 static void add_view(XXH3_state_t *state, const opd_tensor *view)

@@ -52,6 +52,16 @@ static void bound_text(char *text, size_t size)
     text[size - 1] = '\0';
 }
 
+static void bound_value(opd_value *value)
+{
+    bound_text(value->name, sizeof(value->name));
+    if (value->kind != OPD_VALUE_INTS) { /* text and ints share their place */
+        bound_text(value->text, sizeof(value->text));
+    } else if (value->i < 0 || value->i > OPD_MAX_INTS) {
+        value->i = 0;
+    }
+}
+
 /* What the program wrote is checked before anything follows it. */
 static void settle_call(opd_call *call)
 {
@@ -61,12 +71,10 @@ static void settle_call(opd_call *call)
     const opd_routine *routine = strcmp(call->domain, "blas") == 0 ? opd_routine_find(call->name) : NULL;
     call->op = routine != NULL ? routine->op : opd_op_find(call->domain, call->name);
     for (int i = 0; i < call->symbol_count; i++) {
-        bound_text(call->symbols[i].name, sizeof(call->symbols[i].name));
-        bound_text(call->symbols[i].text, sizeof(call->symbols[i].text));
+        bound_value(&call->symbols[i]);
     }
     for (int i = 0; i < call->attr_count; i++) {
-        bound_text(call->attrs[i].name, sizeof(call->attrs[i].name));
-        bound_text(call->attrs[i].text, sizeof(call->attrs[i].text));
+        bound_value(&call->attrs[i]);
     }
     for (int i = 0; i < call->operand_count; i++) {
         opd_operand *operand = &call->operands[i];
@@ -75,11 +83,16 @@ static void settle_call(opd_call *call)
             operand->address = (uint64_t)(uintptr_t)operand->view.data;
         }
         operand->view.storage = NULL;
-        if (opd_tensor_check(&operand->view) != OPD_OK) {
+        if ((operand->flags & OPD_OPERAND_ABSENT) != 0) {
+            operand->view = (opd_tensor){ .dtype = OPD_DTYPE_NONE };
+        } else if (opd_tensor_check(&operand->view) != OPD_OK) {
             memset(&operand->view, 0, sizeof(operand->view));
             operand->view.dtype = OPD_U8;
             operand->view.rank = 1;
         }
+    }
+    if (call->op != NULL && call->op->routines == NULL && !opd_call_fits(call)) {
+        call->op = NULL;
     }
 }
 

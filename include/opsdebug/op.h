@@ -186,6 +186,9 @@ opd_operand *opd_call_operand(opd_call *call, const char *name);
 /* Position of the operand whose pointer argument the operand at index shares (at() in the contract); -1 = it has its own. */
 int opd_call_shared(const opd_call *call, int index);
 
+/* Has the call the values and operands, by name and kind, that its op's contract asks for? Whether they are legal: opd_call_check(). */
+bool opd_call_fits(const opd_call *call);
+
 /* Evaluates an expression of op's contract on the call's values. errors: E_INVALID unknown name, overflow, division by 0. */
 opd_status opd_call_eval(int64_t *out, const opd_call *call, const char *expression);
 

@@ -103,12 +103,19 @@ void make_health(make_random *random, opd_health *health)
 
 static void make_value(make_random *random, opd_value *value)
 {
-    *value = (opd_value){ .kind = (opd_value_kind)make_below(random, 6),
+    *value = (opd_value){ .kind = (opd_value_kind)make_below(random, OPD_VALUE_INTS + 1),
                           .i = (int64_t)any_u64(random),
                           .re = any_double(random),
                           .im = any_double(random) };
     MAKE_TEXT(random, value->name);
-    MAKE_TEXT(random, value->text);
+    if (value->kind != OPD_VALUE_INTS) {
+        MAKE_TEXT(random, value->text);
+        return;
+    }
+    value->i = (int64_t)make_below(random, OPD_MAX_INTS + 1);
+    for (int64_t i = 0; i < value->i; i++) {
+        value->ints[i] = (int64_t)any_u64(random);
+    }
 }
 
 static void make_digest(make_random *random, opd_digest *digest)

@@ -288,6 +288,28 @@ static void counts_over_the_limits_are_refused(void **state)
     forge_done(&batch);
 }
 
+static void a_value_with_too_many_integers_is_refused(void **state)
+{
+    static const uint8_t numbers[OPD_MAX_INTS + 1] = { 0 };
+    forge batch;
+    forge signature;
+    forge value;
+
+    (void)state;
+    begin_batch(&batch, 1);
+    forge_init(&signature);
+    forge_init(&value);
+    forge_number(&value, 2, OPD_VALUE_INTS);
+    forge_bytes(&value, 7, numbers, sizeof(numbers));
+    forge_message(&signature, 10, &value);
+    forge_message(&batch, 2, &signature);
+    assert_int_equal(read_first_call(&batch), OPD_E_FORMAT);
+    check_text("9 integers");
+    forge_done(&value);
+    forge_done(&signature);
+    forge_done(&batch);
+}
+
 static void digests_of_the_wrong_length_are_refused(void **state)
 {
     forge batch;
@@ -563,6 +585,7 @@ int main(void)
         cmocka_unit_test(columns_of_unequal_length_are_refused),
         cmocka_unit_test(indices_out_of_range_are_refused),
         cmocka_unit_test(counts_over_the_limits_are_refused),
+        cmocka_unit_test(a_value_with_too_many_integers_is_refused),
         cmocka_unit_test(digests_of_the_wrong_length_are_refused),
         cmocka_unit_test(a_view_that_overflows_comes_back_as_none),
         cmocka_unit_test(chunk_sizes_that_disagree_are_refused),
