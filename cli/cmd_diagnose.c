@@ -50,6 +50,7 @@ typedef struct finding {
     opd_replay_result result;
     bool has_result;
     bool is_guarded;
+    opd_experiments tried;
 } finding;
 
 /* A replay that cannot be done leaves the record to judge by; it is said, not fatal. */
@@ -60,9 +61,12 @@ static void observe(finding *found, diagnose_options *o, const opd_bundle *bundl
     opd_status status = opd_trial_load(&item, bundle, subject);
     if (status == OPD_OK) {
         status = opd_trial_provoke(&found->result, &expected, &o->trial.replay, bundle, &item, subject);
+        found->has_result = status == OPD_OK || status == OPD_E_NOFAILURE;
+        if (found->has_result && opd_trial_answer(&found->result).exit_status == OPD_EXIT_FOUND) {
+            opd_trial_experiment(&found->tried, &found->result, &o->trial.replay, bundle, &item);
+        }
         opd_case_done(&item);
         opd_progress_done();
-        found->has_result = status == OPD_OK || status == OPD_E_NOFAILURE;
     }
     found->is_guarded = o->trial.replay.guard != OPD_GUARD_NONE;
     if (!found->has_result && !o->shared.is_quiet) {
@@ -76,15 +80,61 @@ static void observe(finding *found, diagnose_options *o, const opd_bundle *bundl
 /* A result other than the recorded one, within the bound, is no failure but has a label all the same. */
 static void label(finding *found, const opd_call *call)
 {
+    const opd_failure recorded = found->failure;
     bool is_other_bits =
         found->failure.outcome == OPD_OUTCOME_OK && found->has_result && found->result.same == OPD_SAME_BOUND;
     if (is_other_bits) {
         found->failure.outcome = OPD_OUTCOME_MISMATCH;
     }
-    opd_diagnose(&found->failure, call, found->has_result ? &found->result.observed : NULL);
+    opd_diagnose(&found->failure, call, found->has_result ? &found->result.observed : NULL, &found->tried);
     if (is_other_bits) {
         found->failure.outcome = OPD_OUTCOME_OK;
     }
+    /* A reduction has seen more runs than are made here. */
+    if (recorded.confidence > found->failure.confidence && opd_label_known(recorded.label)) {
+        memcpy(found->failure.label, recorded.label, sizeof recorded.label);
+        memcpy(found->failure.reason, recorded.reason, sizeof recorded.reason);
+        found->failure.confidence = recorded.confidence;
+    }
+}
+
+static json_t *runs_object(uint32_t runs, uint32_t failed, uint32_t differing)
+{
+    json_t *object = json_object();
+    opd_document_put(object, "runs", json_integer(runs));
+    opd_document_put(object, "failed", json_integer(failed));
+    opd_document_put(object, "differing", json_integer(differing));
+    return object;
+}
+
+static json_t *tried_object(const opd_experiments *tried)
+{
+    json_t *object = json_object();
+    opd_document_put(object, "repeated", runs_object(tried->runs, tried->failed, tried->differing));
+    opd_document_put(object, "one_thread", runs_object(tried->runs_alone, tried->failed_alone, tried->differing_alone));
+    if (tried->other_core[0] != '\0') {
+        opd_document_put(object, "other_core", opd_document_text(tried->other_core));
+        opd_document_put(object, "other_core_failed", json_boolean(tried->has_other_failed));
+    }
+    return object;
+}
+
+static void print_tried(const opd_experiments *tried)
+{
+    if (tried->runs == 0) {
+        return;
+    }
+    printf("tried        %u of %u runs fail", tried->failed, tried->runs);
+    if (tried->differing > 0) {
+        printf(", %u differ from the first", tried->differing);
+    }
+    if (tried->runs_alone > 0) {
+        printf("; with one thread %u of %u", tried->failed_alone, tried->runs_alone);
+    }
+    if (tried->other_core[0] != '\0') {
+        printf("; on core %s it %s", tried->other_core, tried->has_other_failed ? "fails too" : "does not fail");
+    }
+    printf("\n");
 }
 
 static int print_json(const finding *found, const opd_subject *subject, int exit_status)
@@ -95,6 +145,7 @@ static int print_json(const finding *found, const opd_subject *subject, int exit
     if (found->has_result) {
         opd_document_put(document, "replay", opd_document_result(&found->result));
         opd_document_put(document, "guard", json_boolean(found->is_guarded));
+        opd_document_put(document, "tried", tried_object(&found->tried));
     }
     return opd_document_print(document, exit_status);
 }
@@ -121,8 +172,9 @@ static void print_text(const finding *found, const opd_subject *subject, const c
         printf("replay       %s%s: %s\n", opd_trial_answer(&found->result).text,
                found->is_guarded ? " (under guard pages)" : "", words);
     }
+    print_tried(&found->tried);
     if (found->has_result) {
-        opd_trial_print_reduce(path, trial, &found->result, subject->has_failure);
+        opd_trial_print_reduce(path, trial, &found->result, subject);
     }
 }
 
@@ -164,7 +216,8 @@ const opd_command opd_command_diagnose = {
     .synopsis = "BUNDLE",
     .summary = "Say what most likely caused a failure",
     .details =
-        "Rules over the recorded call and a replay of it name the cause with a confidence, or say that none decides.\n"
+        "Rules over the recorded call, a replay of it, and of a failing one more runs (repeated, with one thread, with other\n"
+        "kernels) name the cause with a confidence, or say that none decides.\n"
         "Exit status 1: there is a failure.",
     .examples = "  ops-debug diagnose run/solve-4711-1-nan.opsb\n"
                 "  ops-debug diagnose run/solve-4711-1-nan.opsb --no-replay --json\n",

@@ -46,7 +46,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static opd_status open_file(int *out, off_t *size, const char *path)
 {
     struct stat info;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) {
         return opd_fail(errno == ENOENT ? OPD_E_NOTFOUND : OPD_E_IO, "%s: %s", path, strerror(errno));
     }

@@ -83,9 +83,9 @@ static void name_log(reduction *work, const reduce_options *o, const opd_replay_
     opd_digest digest = opd_case_id(&work->item);
     opd_digest_print(id, &digest);
     opd_tensor bytes;
-    int length =
-        snprintf(key, sizeof key, "%s|%s|%s|%d|%d|%d", id, way->library != NULL ? way->library : "",
-                 way->core != NULL ? way->core : "", way->threads, (int)way->guard, (int)work->oracle.expected.outcome);
+    int length = snprintf(key, sizeof key, "%s|%s|%s|%d|%d|%d|%u", id, way->library != NULL ? way->library : "",
+                          way->core != NULL ? way->core : "", way->threads, (int)way->guard,
+                          (int)work->oracle.expected.outcome, way->repeat);
     int64_t shape[] = { length < (int)sizeof key ? length : (int)sizeof key - 1 };
     if (opd_tensor_contiguous(&bytes, OPD_U8, 1, shape, key) == OPD_OK) {
         digest = opd_tensor_digest(&bytes);
@@ -120,7 +120,8 @@ static opd_status reduce(reduction *work, reduce_options *o)
     }
     work->oracle.tries = work->report.is_flaky ? (uint32_t)ceil(5 / fmax(0.02, work->report.rate_low)) : 1;
     work->failure = work->report.failure;
-    opd_diagnose(&work->failure, &work->item.call, &work->report.failure);
+    const opd_experiments tried = { .is_reduced = work->report.is_complete };
+    opd_diagnose(&work->failure, &work->item.call, &work->report.failure, &tried);
     status = opd_trial_oracle_finish(&work->oracle, &work->last, &work->item, &work->failure);
     if (status != OPD_OK) {
         return status;
@@ -131,6 +132,19 @@ static opd_status reduce(reduction *work, reduce_options *o)
     }
     work->program = (opd_c_file){ o->emit_c, &work->item, &work->failure, &work->last, "" };
     return o->emit_c != NULL ? opd_c_file_write(&work->program, &work->oracle) : OPD_OK;
+}
+
+/* None of the files may be another one. */
+static opd_status check_outputs(const reduce_options *o)
+{
+    opd_status status = opd_conversion_check(&o->files);
+    if (status == OPD_OK && o->emit_c != NULL) {
+        status = opd_output_check("--emit-c", o->emit_c, o->files.path);
+    }
+    if (status == OPD_OK && o->emit_c != NULL) {
+        status = opd_output_check("--emit-c", o->emit_c, o->files.out);
+    }
+    return status;
 }
 
 static int print_json(const reduction *work, const reduce_options *o)
@@ -173,7 +187,7 @@ static void print_text(const reduction *work, const reduce_options *o)
         line += length + (line[length] == '\n');
     }
     printf("written      %s%s%s\n", o->files.out, o->emit_c != NULL ? ", " : "", o->emit_c != NULL ? o->emit_c : "");
-    if (o->emit_c != NULL) {
+    if (o->emit_c != NULL && o->trial.replay.repeat <= 1) { /* the C program makes one call */
         opd_phrase_shell(words, sizeof words, o->emit_c);
         opd_print_next("cc %s %s -lm && ./a.out", words, work->program.link);
     } else {
@@ -194,7 +208,7 @@ static int run(const opd_command *self, int argc, char **argv)
     opd_command_parse(self, &o.shared, argc, argv);
     opd_status status = opd_alloc((void **)&work, sizeof *work);
     if (status == OPD_OK) {
-        status = opd_conversion_check(&o.files);
+        status = check_outputs(&o);
     }
     if (status == OPD_OK) {
         status = opd_source_open(&work->bundle, o.files.path, &o.shared);

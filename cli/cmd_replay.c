@@ -17,7 +17,7 @@
 #include "screen.h"
 #include "trial.h"
 
-enum { KEY_REPEAT = 0x100, KEY_JUNIT };
+enum { KEY_JUNIT = 0x100 };
 
 typedef struct replay_options {
     opd_shared shared;
@@ -30,7 +30,6 @@ typedef struct replay_options {
 
 static const struct argp_option options[] = {
     OPD_TRIAL_OPTIONS,
-    { "repeat", KEY_REPEAT, "N", 0, "Run it N times in one process and compare the results", 0 },
     { "junit", KEY_JUNIT, "FILE", 0, "Also write the answers as JUnit XML", 0 },
     { "jobs", 'j', "N", 0, "Replays at the same time (of a folder), default 1", 0 },
     { 0 },
@@ -40,9 +39,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
     replay_options *o = state->input;
     switch (key) {
-    case KEY_REPEAT:
-        o->trial.replay.repeat = (uint32_t)opd_parse_count(state, "--repeat", arg, 1, 1000000);
-        return 0;
     case KEY_JUNIT:
         o->junit = arg;
         return 0;
@@ -252,8 +248,9 @@ static void print_next(const task *job, const replay_options *o)
         snprintf(call, sizeof call, "%u:%" PRIu64, job->subject.call.thread, job->subject.call.number);
         repeat.call = call;
     }
-    if (is_found && job->result.observed.outcome != OPD_OUTCOME_OK) {
-        opd_trial_print_reduce(job->path, &repeat, &job->result, job->subject.has_failure);
+    if (is_found && job->result.observed.outcome != OPD_OUTCOME_OK &&
+        !(job->subject.is_reduced && job->result.came_back)) {
+        opd_trial_print_reduce(job->path, &repeat, &job->result, &job->subject);
     } else if (is_found) {
         printf("%snext:%s ops-debug diagnose %s", opd_paint_on(stdout, OPD_PAINT_BOLD),
                opd_paint_on(stdout, OPD_PAINT_OFF), word);
@@ -454,7 +451,10 @@ static int run(const opd_command *self, int argc, char **argv)
     opd_command_parse(self, &o.shared, argc, argv);
     o.trial.replay.lazy_reference = !o.shared.is_json && o.shared.verbosity <= 0;
     bool is_folder = opd_path_is_directory(o.path);
-    opd_status status = opd_paths_add(&list.paths, o.path);
+    opd_status status = o.junit != NULL ? opd_output_check("--junit", o.junit, o.path) : OPD_OK;
+    if (status == OPD_OK) {
+        status = opd_paths_add(&list.paths, o.path);
+    }
     for (size_t i = 0; i < list.paths.count && status == OPD_OK; i++) {
         if (add_bundle(&list, list.paths.items[i], is_folder) != OPD_OK) {
             opd_unread_add(&list.unread, list.paths.items[i]);

@@ -167,6 +167,9 @@ uint64_t opd_parse_bytes(const struct argp_state *state, const char *flag, const
 
 void opd_take_argument(const struct argp_state *state, const char **slots, int *count, int most, const char *arg)
 {
+    if (arg[0] == '\0') {
+        opd_usage_error(state, "an argument is empty");
+    }
     if (*count == most) {
         opd_usage_error(state, "'%s' is one argument too many", arg);
     }
@@ -193,15 +196,37 @@ error_t opd_conversion_parse(int key, char *arg, const struct argp_state *state,
     }
 }
 
-opd_status opd_conversion_check(const opd_conversion *files)
+/* Do both names lead to one file, or would they? */
+static bool is_same_file(const char *a, const char *b)
 {
-    struct stat from;
-    struct stat to;
-    if (stat(files->path, &from) == 0 && stat(files->out, &to) == 0 && from.st_dev == to.st_dev &&
-        from.st_ino == to.st_ino) {
-        return opd_fail(OPD_E_INVALID, "-o %s: is the bundle to read; give another name", files->out);
+    struct stat one;
+    struct stat two;
+    if (stat(a, &one) == 0 && stat(b, &two) == 0) {
+        return one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+    }
+    return strcmp(a, b) == 0;
+}
+
+opd_status opd_output_check(const char *flag, const char *out, const char *other)
+{
+    struct stat info;
+    if (out[0] == '\0') {
+        return opd_fail(OPD_E_INVALID, "%s: the name of the file is empty", flag);
+    }
+    /* Files are written aside and renamed: a device or a pipe would be replaced, not written to. */
+    if (stat(out, &info) == 0 && !S_ISREG(info.st_mode)) {
+        return opd_fail(OPD_E_IO, "%s: cannot create %s: %s", flag, out,
+                        S_ISDIR(info.st_mode) ? "it is a directory" : "it is no regular file");
+    }
+    if (is_same_file(out, other)) {
+        return opd_fail(OPD_E_INVALID, "%s: %s has another part in this command; give another name", flag, out);
     }
     return OPD_OK;
+}
+
+opd_status opd_conversion_check(const opd_conversion *files)
+{
+    return opd_output_check("-o", files->out, files->path);
 }
 
 int opd_trouble(void)

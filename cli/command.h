@@ -76,7 +76,12 @@ typedef struct opd_conversion {
 /* ARGP_ERR_UNKNOWN when the key is none of these; a usage error when one of the two files is not named. */
 error_t opd_conversion_parse(int key, char *arg, const struct argp_state *state, opd_conversion *files,
                              const char *file);
-/* errors: E_INVALID both are one file, which would replace what it is made from. */
+/*
+ * May out, the value of flag, be written? other: a file of the same command.
+ * errors    E_INVALID the name is empty or leads to other; E_IO something else than a regular file has it.
+ */
+opd_status opd_output_check(const char *flag, const char *out, const char *other);
+/* The same for -o, against the bundle that is read. */
 opd_status opd_conversion_check(const opd_conversion *files);
 
 /* Prints the thread's error text as the program's one line; the exit status of a failure is returned. */

@@ -180,6 +180,7 @@ opd_status opd_subject_at(opd_subject *out, const opd_bundle *bundle, uint64_t p
 {
     memset(out, 0, sizeof *out);
     out->position = position;
+    out->is_reduced = strcmp(opd_bundle_header(bundle)->kind, "reduced") == 0;
     opd_status status = opd_bundle_call(&out->call, bundle, position);
     if (status == OPD_OK) {
         attach_failure(out, bundle);

@@ -47,6 +47,7 @@ opd_status opd_source_open(opd_bundle **out, const char *path, const opd_shared 
 typedef struct opd_subject {
     uint64_t position; /* in the bundle */
     opd_call call;
+    bool is_reduced;     /* the bundle is the outcome of a reduction */
     bool has_failure;    /* a real one, not a window that was asked for */
     opd_failure failure; /* outcome OPD_OUTCOME_OK when there is none */
 } opd_subject;

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 #include "phrases.h"
 #include "screen.h"
@@ -15,6 +16,9 @@
 
 error_t opd_trial_parse(int key, const char *arg, const struct argp_state *state, opd_trial_options *options)
 {
+    if (arg != NULL && arg[0] == '\0') {
+        opd_usage_error(state, "a value is empty");
+    }
     switch (key) {
     case OPD_KEY_CALL:
         options->call = arg;
@@ -30,6 +34,9 @@ error_t opd_trial_parse(int key, const char *arg, const struct argp_state *state
         return 0;
     case OPD_KEY_GUARD:
         options->replay.guard = OPD_GUARD_BOTH;
+        return 0;
+    case OPD_KEY_REPEAT:
+        options->replay.repeat = (uint32_t)opd_parse_count(state, "--repeat", arg, 1, 1000000);
         return 0;
     case OPD_KEY_TIMEOUT:
         options->replay.timeout_ms = (uint32_t)opd_parse_count(state, "--timeout", arg, 1, 86400) * 1000;
@@ -150,6 +157,69 @@ opd_status opd_trial_provoke(opd_replay_result *result, opd_failure *expected, o
     }
 }
 
+#define EXPERIMENT_RUNS 8
+
+/* One experiment; false when it cannot be run. */
+static bool run_again(opd_replay_result *result, const opd_replay_result *found, const opd_replay_options *way,
+                      const opd_bundle *bundle, const opd_case *item)
+{
+    if (opd_replay(result, bundle, item, &found->observed, way) != OPD_OK) {
+        return false;
+    }
+    opd_replay_result_done(result);
+    return result->observed.outcome != OPD_OUTCOME_HARNESS && result->observed.outcome != OPD_OUTCOME_UNSUPPORTED &&
+           result->runs > 0;
+}
+
+/* Kernels that this CPU can run too: the plainest of OpenBLAS's list that are others. */
+static const char *choose_other_core(const opd_replay_result *found)
+{
+    const char *names[64];
+    int count = found->core[0] != '\0' ? opd_core_list(names, OPD_COUNT(names)) : 0;
+    for (int i = 0; i < count; i++) {
+        if (strcasecmp(names[i], found->core) != 0) {
+            return names[i];
+        }
+    }
+    return NULL;
+}
+
+void opd_trial_experiment(opd_experiments *tried, const opd_replay_result *found, const opd_replay_options *options,
+                          const opd_bundle *bundle, const opd_case *item)
+{
+    opd_replay_result result;
+    opd_replay_options way = *options;
+    way.lazy_reference = true;
+    *tried = (opd_experiments){ .threads = found->threads };
+    if (found->numbers.is_valid) {
+        tried->ratio = found->numbers.ratio;
+        tried->cap = found->numbers.cap;
+        tried->max_rel = found->numbers.max_rel;
+    }
+    if (found->observed.outcome == OPD_OUTCOME_HANG || found->observed.outcome == OPD_OUTCOME_BAD_ARGS) {
+        return;
+    }
+    way.repeat = options->repeat > EXPERIMENT_RUNS ? options->repeat : EXPERIMENT_RUNS;
+    if (run_again(&result, found, &way, bundle, item)) {
+        tried->runs = result.runs;
+        tried->failed = result.runs_failed;
+        tried->differing = result.runs_differing;
+        snprintf(tried->core, sizeof tried->core, "%s", result.core);
+    }
+    way.threads = 1;
+    if (run_again(&result, found, &way, bundle, item)) {
+        tried->runs_alone = result.runs;
+        tried->failed_alone = result.runs_failed;
+        tried->differing_alone = result.runs_differing;
+    }
+    way.threads = options->threads;
+    way.core = choose_other_core(found);
+    if (way.core != NULL && run_again(&result, found, &way, bundle, item)) {
+        snprintf(tried->other_core, sizeof tried->other_core, "%s", result.core);
+        tried->has_other_failed = result.runs_failed > 0;
+    }
+}
+
 void opd_trial_print_options(FILE *to, const opd_trial_options *options)
 {
     if (options->call != NULL) {
@@ -169,6 +239,9 @@ void opd_trial_print_options(FILE *to, const opd_trial_options *options)
     if (options->replay.guard != OPD_GUARD_NONE) {
         fprintf(to, " --guard");
     }
+    if (options->replay.repeat > 1) {
+        fprintf(to, " --repeat %u", options->replay.repeat);
+    }
     if (options->replay.timeout_ms > 0) {
         fprintf(to, " --timeout %u", options->replay.timeout_ms / 1000);
     }
@@ -181,10 +254,10 @@ const char *opd_trial_reduced_stem(const char *path)
 }
 
 void opd_trial_print_reduce(const char *path, const opd_trial_options *options, const opd_replay_result *result,
-                            bool has_recorded)
+                            const opd_subject *subject)
 {
     char word[4096];
-    if (!is_judged_failure(&result->observed)) {
+    if ((subject->is_reduced && result->came_back) || !is_judged_failure(&result->observed)) {
         return;
     }
     opd_phrase_shell(word, sizeof word, path);
@@ -192,5 +265,5 @@ void opd_trial_print_reduce(const char *path, const opd_trial_options *options, 
     printf("%snext:%s ops-debug reduce %s -o %s%s --emit-c %s.c", opd_paint_on(stdout, OPD_PAINT_BOLD),
            opd_paint_on(stdout, OPD_PAINT_OFF), word, stem, OPD_SUFFIX, stem);
     opd_trial_print_options(stdout, options);
-    printf("%s\n", has_recorded && !result->came_back ? " --observed" : "");
+    printf("%s\n", subject->has_failure && !result->came_back ? " --observed" : "");
 }

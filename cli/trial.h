@@ -8,6 +8,7 @@
 #include <argp.h>
 #include <stdio.h>
 
+#include <opsdebug/reduce.h>
 #include <opsdebug/replay.h>
 
 #include "source.h"
@@ -18,6 +19,7 @@ enum {
     OPD_KEY_CORE,
     OPD_KEY_THREADS,
     OPD_KEY_GUARD,
+    OPD_KEY_REPEAT,
     OPD_KEY_TIMEOUT,
 };
 
@@ -32,6 +34,7 @@ enum {
           0 },                                                                                                  \
         { "core", OPD_KEY_CORE, "NAME", 0, "OpenBLAS core (OPENBLAS_CORETYPE), such as Haswell", 0 },           \
         { "threads", OPD_KEY_THREADS, "N", 0, "Threads of the library; default: as recorded", 0 },              \
+        { "repeat", OPD_KEY_REPEAT, "N", 0, "Run it N times in one process and compare the results", 0 },       \
         { "guard", OPD_KEY_GUARD, NULL, 0, "End and start each operand at an inaccessible page", 0 },           \
     {                                                                                                           \
         "timeout", OPD_KEY_TIMEOUT, "SECONDS", 0, "Time limit of one run, default 60", 0                        \
@@ -72,6 +75,13 @@ void opd_trial_describe_provider(char *text, size_t size, const opd_replay_resul
 opd_status opd_trial_provoke(opd_replay_result *result, opd_failure *expected, opd_replay_options *options,
                              const opd_bundle *bundle, const opd_case *item, const opd_subject *subject);
 
+/*
+ * Runs a case that a replay has found a finding in again in other ways: repeatedly, with one thread, with other kernels. found: that
+ * replay, run as options say. What cannot be run is left out; a call that does not return is not run again.
+ */
+void opd_trial_experiment(opd_experiments *tried, const opd_replay_result *found, const opd_replay_options *options,
+                          const opd_bundle *bundle, const opd_case *item);
+
 /* Appends the options that repeat this trial: " --guard --core Haswell". */
 void opd_trial_print_options(FILE *to, const opd_trial_options *options);
 
@@ -79,10 +89,10 @@ void opd_trial_print_options(FILE *to, const opd_trial_options *options);
 const char *opd_trial_reduced_stem(const char *path);
 
 /*
- * "next: ops-debug reduce PATH ...", such that it reduces the failure that result shows, when it shows one. has_recorded: the call
- * carries a failure of its own, which may be another.
+ * "next: ops-debug reduce PATH ...", such that it reduces the failure that result shows, when it shows one. Of a failure that is reduced
+ * already: nothing.
  */
 void opd_trial_print_reduce(const char *path, const opd_trial_options *options, const opd_replay_result *result,
-                            bool has_recorded);
+                            const opd_subject *subject);
 
 #endif

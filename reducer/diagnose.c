@@ -9,20 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <opsdebug/reduce.h>
+#include "evidence.h"
 
 #define MOST_CONFIDENT 0.95F
-
-typedef struct evidence {
-    const opd_call *call;
-    const opd_failure *seen;     /* what a replay observed when it failed, else the recorded failure */
-    const opd_failure *observed; /* may be NULL */
-    opd_outcome outcome;         /* recorded */
-    bool has_health[OPD_MAX_OPERANDS];
-    opd_health before[OPD_MAX_OPERANDS];
-} evidence;
-
-typedef bool rule_fn(opd_failure *out, const evidence *facts);
 
 static const struct {
     const char *word, *meaning;
@@ -51,8 +40,7 @@ const char *opd_label_at(int index, const char **meaning)
     return labels[index].word;
 }
 
-static bool decide(opd_failure *out, const char *label, double confidence, const char *format, ...) OPD_PRINTF(4, 5);
-static bool decide(opd_failure *out, const char *label, double confidence, const char *format, ...)
+bool opd_decide(opd_failure *out, const char *label, double confidence, const char *format, ...)
 {
     va_list arguments;
     snprintf(out->label, sizeof(out->label), "%s", label);
@@ -107,9 +95,12 @@ static bool knows_inputs(const evidence *facts)
     return facts->call->op != NULL; /* of an unknown operator the operands are not known either */
 }
 
-static void gather(evidence *facts, const opd_failure *failure, const opd_call *call, const opd_failure *observed)
+static void gather(evidence *facts, const opd_failure *failure, const opd_call *call, const opd_failure *observed,
+                   const opd_experiments *tried)
 {
+    static const opd_experiments nothing = { .threads = 0 };
     memset(facts, 0, sizeof(*facts));
+    facts->tried = tried != NULL ? tried : &nothing;
     facts->call = call;
     facts->observed = observed;
     facts->outcome = failure->outcome;
@@ -210,7 +201,7 @@ static bool abi_mismatch(opd_failure *out, const evidence *facts)
     if ((facts->call->flags & OPD_CALL_ABI_SUSPECT) == 0) {
         return false;
     }
-    return decide(
+    return opd_decide(
         out, "abi-mismatch", 0.9,
         "an integer argument of %s has a plausible low and an implausible high half: the caller passes 32-bit "
         "integers to a 64-bit interface, or the reverse",
@@ -227,8 +218,8 @@ static bool bad_args(opd_failure *out, const evidence *facts)
     }
     const char *name = copy.symbol[0] != '\0' ? copy.symbol : copy.name;
     bool has_order = (copy.flags & OPD_CALL_CBLAS) != 0 && copy.op->has_layout;
-    return decide(out, "bad-args", 0.95, "argument %d of %s%s: %s", (int)copy.bad_arg, name,
-                  has_order ? ", the order being 1" : "", text);
+    return opd_decide(out, "bad-args", 0.95, "argument %d of %s%s: %s", (int)copy.bad_arg, name,
+                      has_order ? ", the order being 1" : "", text);
 }
 
 static bool hang(opd_failure *out, const evidence *facts)
@@ -236,7 +227,7 @@ static bool hang(opd_failure *out, const evidence *facts)
     if (facts->outcome != OPD_OUTCOME_HANG) {
         return false;
     }
-    return decide(out, "hang", 0.9, "%s did not return within the time limit", facts->call->name);
+    return opd_decide(out, "hang", 0.9, "%s did not return within the time limit", facts->call->name);
 }
 
 static bool index_overflow(opd_failure *out, const evidence *facts)
@@ -253,8 +244,8 @@ static bool index_overflow(opd_failure *out, const evidence *facts)
     int64_t low = 0;
     int64_t high = 0;
     opd_tensor_span(&overflow->view, &low, &high);
-    return decide(out, "index-overflow", 0.85, "%s spans %.3g elements: an offset does not fit a 32-bit integer",
-                  overflow->name, (double)(high - low) / (double)opd_dtype_size(overflow->view.dtype));
+    return opd_decide(out, "index-overflow", 0.85, "%s spans %.3g elements: an offset does not fit a 32-bit integer",
+                      overflow->name, (double)(high - low) / (double)opd_dtype_size(overflow->view.dtype));
 }
 
 static bool out_of_bounds(opd_failure *out, const evidence *facts)
@@ -267,11 +258,11 @@ static bool out_of_bounds(opd_failure *out, const evidence *facts)
     const char *word = is_read ? "oob-read" : "oob-write";
     const char *verb = is_read ? "reads" : "writes";
     if (seen->distance < 0) {
-        return decide(out, word, 0.95, "%s %s memory before the start of %s, %" PRId64 " bytes away", facts->call->name,
-                      verb, seen->operand, -seen->distance);
+        return opd_decide(out, word, 0.95, "%s %s memory before the start of %s, %" PRId64 " bytes away",
+                          facts->call->name, verb, seen->operand, -seen->distance);
     }
-    return decide(out, word, 0.95, "%s %s memory past the end of %s, at byte %" PRId64 " after its last element",
-                  facts->call->name, verb, seen->operand, seen->distance);
+    return opd_decide(out, word, 0.95, "%s %s memory past the end of %s, at byte %" PRId64 " after its last element",
+                      facts->call->name, verb, seen->operand, seen->distance);
 }
 
 static bool unreadable_operand(opd_failure *out, const evidence *facts)
@@ -279,10 +270,10 @@ static bool unreadable_operand(opd_failure *out, const evidence *facts)
     for (int i = 0; facts->outcome == OPD_OUTCOME_CRASH && i < facts->call->operand_count; i++) {
         const opd_operand *operand = &facts->call->operands[i];
         if (must_be_read(operand) && (operand->flags & OPD_OPERAND_UNREADABLE) != 0) {
-            return decide(out, "bad-args", 0.9,
-                          "%s at 0x%" PRIx64
-                          " could not be read when %s was called: its pointer, size or stride is wrong",
-                          operand->name, operand->address, facts->call->name);
+            return opd_decide(out, "bad-args", 0.9,
+                              "%s at 0x%" PRIx64
+                              " could not be read when %s was called: its pointer, size or stride is wrong",
+                              operand->name, operand->address, facts->call->name);
         }
     }
     return false;
@@ -341,16 +332,16 @@ static bool unread_operand(opd_failure *out, const evidence *facts)
         return false; /* an overflow of what is read explains it without the other operand */
     }
     if (unread == -2) {
-        return decide(out, "unread-operand-read", 0.85,
-                      "%s comes from operands that must not be read; no operand that must be read holds one",
-                      is_inf ? "Inf" : "NaN");
+        return opd_decide(out, "unread-operand-read", 0.85,
+                          "%s comes from operands that must not be read; no operand that must be read holds one",
+                          is_inf ? "Inf" : "NaN");
     }
     char why[96];
     const char *name = facts->call->operands[unread].name;
     zero_values(why, sizeof(why), facts->call, name);
-    return decide(out, "unread-operand-read", 0.95,
-                  "the only operand with %s is %s, which must not be read (%s): the routine reads it",
-                  facts->before[unread].nan > 0 ? "NaN" : "Inf", name, why);
+    return opd_decide(out, "unread-operand-read", 0.95,
+                      "the only operand with %s is %s, which must not be read (%s): the routine reads it",
+                      facts->before[unread].nan > 0 ? "NaN" : "Inf", name, why);
 }
 
 static bool empty(opd_failure *out, const evidence *facts)
@@ -366,8 +357,8 @@ static bool empty(opd_failure *out, const evidence *facts)
         const opd_operand *operand = &call->operands[i];
         bool is_untouched = !opd_digest_is_none(&operand->after) && opd_digest_equal(&operand->before, &operand->after);
         if ((operand->role & OPD_ROLE_OUT) != 0 && is_untouched) {
-            return decide(out, "empty", 0.9, "the sum is empty (%s = 0) and %s was left as it was before the call",
-                          call->op->reduction, operand->name);
+            return opd_decide(out, "empty", 0.9, "the sum is empty (%s = 0) and %s was left as it was before the call",
+                              call->op->reduction, operand->name);
         }
     }
     return false;
@@ -398,8 +389,9 @@ static bool nan_lost(opd_failure *out, const evidence *facts)
             return false;
         }
     }
-    return decide(out, "nan-lost", 0.8,
-                  "an input holds NaN or Inf, alpha is 0, and the result holds none: libraries differ here by design");
+    return opd_decide(
+        out, "nan-lost", 0.8,
+        "an input holds NaN or Inf, alpha is 0, and the result holds none: libraries differ here by design");
 }
 
 static bool norm_of_negative_stride(opd_failure *out, const evidence *facts)
@@ -410,9 +402,9 @@ static bool norm_of_negative_stride(opd_failure *out, const evidence *facts)
         increment == NULL || increment->i >= 0) {
         return false;
     }
-    return decide(out, "attr-semantics", 0.9,
-                  "a negative increment (%" PRId64 "): BLAS before LAPACK 3.10 returns 0, later ones the norm",
-                  increment->i);
+    return opd_decide(out, "attr-semantics", 0.9,
+                      "a negative increment (%" PRId64 "): BLAS before LAPACK 3.10 returns 0, later ones the norm",
+                      increment->i);
 }
 
 static bool nan_made(opd_failure *out, const evidence *facts)
@@ -422,23 +414,33 @@ static bool nan_made(opd_failure *out, const evidence *facts)
         return false;
     }
     if (only_operand_with(facts, true, true) != -1) {
-        return decide(out, "nan-made", 0.9, "the operands hold Inf and no NaN: Inf - Inf or 0 * Inf");
+        return opd_decide(out, "nan-made", 0.9, "the operands hold Inf and no NaN: Inf - Inf or 0 * Inf");
     }
     if (may_overflow(facts, &estimate)) {
         bool is_all = only_operand_with(facts, false, false) == -1;
-        return decide(out, "nan-made", 0.9,
-                      "all operands%s are finite, but products and sums reach about 1e%d, beyond the range of %s: an "
-                      "intermediate overflow, then Inf - Inf or 0 * Inf",
-                      is_all ? "" : " that must be read", (int)estimate, opd_dtype_name(facts->call->dtype));
+        return opd_decide(
+            out, "nan-made", 0.9,
+            "all operands%s are finite, but products and sums reach about 1e%d, beyond the range of %s: an "
+            "intermediate overflow, then Inf - Inf or 0 * Inf",
+            is_all ? "" : " that must be read", (int)estimate, opd_dtype_name(facts->call->dtype));
     }
     const opd_operand *divisor = zero_divisor(facts);
     if (divisor != NULL) {
-        return decide(out, "nan-made", 0.7,
-                      "%s holds zeros and %s divides by its diagonal: a singular matrix gives 0 / 0", divisor->name,
-                      facts->call->name);
+        return opd_decide(out, "nan-made", 0.7,
+                          "%s holds zeros and %s divides by its diagonal: a singular matrix gives 0 / 0", divisor->name,
+                          facts->call->name);
     }
-    return decide(out, "nan-made", 0.6, "all operands are finite and no product can overflow, yet %s holds NaN",
-                  out->operand[0] != '\0' ? out->operand : "the result");
+    return false;
+}
+
+/* The last word on a NaN: nothing explains it. */
+static bool nan_unexplained(opd_failure *out, const evidence *facts)
+{
+    if (facts->outcome != OPD_OUTCOME_NAN_BORN || !knows_inputs(facts) || only_operand_with(facts, true, false) != -1) {
+        return false;
+    }
+    return opd_decide(out, "nan-made", 0.6, "all operands are finite and no product can overflow, yet %s holds NaN",
+                      out->operand[0] != '\0' ? out->operand : "the result");
 }
 
 static bool overflow(opd_failure *out, const evidence *facts)
@@ -449,9 +451,9 @@ static bool overflow(opd_failure *out, const evidence *facts)
         return false;
     }
     bool is_half = facts->call->dtype == OPD_F16;
-    return decide(out, is_half ? "fp16-overflow" : "overflow", 0.9,
-                  "all operands are finite; products and sums reach about 1e%d, beyond the range of %s", (int)estimate,
-                  opd_dtype_name(facts->call->dtype));
+    return opd_decide(out, is_half ? "fp16-overflow" : "overflow", 0.9,
+                      "all operands are finite; products and sums reach about 1e%d, beyond the range of %s",
+                      (int)estimate, opd_dtype_name(facts->call->dtype));
 }
 
 static bool rounding_only(opd_failure *out, const evidence *facts)
@@ -460,20 +462,39 @@ static bool rounding_only(opd_failure *out, const evidence *facts)
     if (!is_value || facts->observed == NULL || facts->observed->outcome != OPD_OUTCOME_OK) {
         return false;
     }
-    return decide(out, "rounding-only", 0.8, "the replay is within the rounding bound of the reference: no fault");
+    return opd_decide(out, "rounding-only", 0.8, "the replay is within the rounding bound of the reference: no fault");
 }
 
 /* Stronger evidence first. */
 static rule_fn *const rules[] = {
-    abi_mismatch,       bad_args,       hang,          index_overflow, out_of_bounds,
-    unreadable_operand, unread_operand, empty,         nan_lost,       norm_of_negative_stride,
-    nan_made,           overflow,       rounding_only,
+    abi_mismatch,
+    bad_args,
+    hang,
+    index_overflow,
+    out_of_bounds,
+    unreadable_operand,
+    unread_operand,
+    empty,
+    nan_lost,
+    norm_of_negative_stride,
+    opd_rule_alias,
+    nan_made,
+    overflow,
+    opd_rule_race,
+    opd_rule_stale_scratch,
+    opd_rule_thread_dependent,
+    opd_rule_isa_dependent,
+    opd_rule_layout,
+    opd_rule_low_prec_accum,
+    opd_rule_cancellation,
+    rounding_only,
+    nan_unexplained,
 };
 
-void opd_diagnose(opd_failure *failure, const opd_call *call, const opd_failure *observed)
+void opd_diagnose(opd_failure *failure, const opd_call *call, const opd_failure *observed, const opd_experiments *tried)
 {
     evidence facts;
-    gather(&facts, failure, call, observed);
+    gather(&facts, failure, call, observed, tried);
     failure->label[0] = '\0';
     failure->confidence = 0;
     for (size_t i = 0; i < OPD_COUNT(rules); i++) {

@@ -72,7 +72,7 @@ static void describe(candidate *out, const opd_failure *failure, const opd_call 
     opd_failure diagnosed = *failure;
     bool has_label = failure->label[0] != '\0';
     if (!has_label && call != NULL) {
-        opd_diagnose(&diagnosed, call, NULL);
+        opd_diagnose(&diagnosed, call, NULL, NULL);
     }
     const char *op = call == NULL ? "" : call->op != NULL ? call->op->name : call->name;
     out->is_diagnosed = !has_label;

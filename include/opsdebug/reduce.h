@@ -87,11 +87,24 @@ typedef struct opd_emit_options {
 } opd_emit_options;
 opd_status opd_emit_c(opd_buffer *out, const opd_case *item, const opd_failure *failure, const opd_emit_options *options);
 
+/* What runs of the call in other ways showed: evidence that no single run holds. Zeros: not tried. */
+typedef struct opd_experiments {
+    int32_t threads;                             /* of the library in the runs that follow */
+    uint32_t runs, failed, differing;            /* as recorded, repeated in one process; differing: from the first */
+    uint32_t runs_alone, failed_alone, differing_alone; /* with one thread */
+    char core[32];                               /* kernels of the first runs */
+    char other_core[32];                         /* kernels of one more run */
+    bool has_other_failed;                       /* which failed */
+    double ratio, cap;                           /* error of the outputs over eps * gauge, and what rounding explains; 0 = no reference */
+    double max_rel;                              /* largest relative error of an element */
+    bool is_reduced;                             /* the call is the end of a complete reduction: what is left is needed to fail */
+} opd_experiments;
+
 /*
  * Root-cause label by rule: fills label, confidence and reason of failure from the call, what was recorded of its operands, and
- * (when not NULL) what a replay observed. Leaves label "" when no rule decides. Labels: see docs/labels.md.
+ * (when not NULL) what a replay observed and what experiments showed. Leaves label "" when no rule decides. Labels: see docs/labels.md.
  */
-void opd_diagnose(opd_failure *failure, const opd_call *call, const opd_failure *observed);
+void opd_diagnose(opd_failure *failure, const opd_call *call, const opd_failure *observed, const opd_experiments *tried);
 /* Is label one of the labels in use? */
 bool opd_label_known(const char *label);
 /* The index-th label in use and what it means; NULL past the last. */

@@ -195,9 +195,25 @@ def mixed_folder(check):
 def same_file_twice(check):
     """The output may not replace the input, under whatever name."""
     os.link(check.folder / "nan.opsb", check.folder / "twin.opsb")
+    os.mkfifo(check.folder / "pipe")
     for command, extra in (("reduce", []), ("pack", []), ("salvage", []), ("export", ["--format", "csv"])):
         for name in ("nan.opsb", "./nan.opsb", "twin.opsb"):
             check.run([command, "nan.opsb", "-o", name, *extra], 3, [name])
+    whole = (check.folder / "nan.opsb").read_bytes()
+    check.run(["reduce", "nan.opsb", "-o", "out.opsb", "--emit-c", "twin.opsb"], 3, ["--emit-c", "twin.opsb"])
+    check.run(["reduce", "nan.opsb", "-o", "out.opsb", "--emit-c", "out.opsb"], 3, ["--emit-c", "out.opsb"])
+    check.run(["replay", "nan.opsb", "--junit", "twin.opsb"], 3, ["--junit", "twin.opsb"])
+    # A device or a pipe is neither written to nor replaced.
+    for name in ("pipe", "folder.opsb"):
+        for command, extra in (("reduce", []), ("pack", []), ("salvage", []), ("export", ["--format", "csv"])):
+            check.run([command, "nan.opsb", "-o", name, *extra], 3, [name])
+    check.run(["replay", "nan.opsb", "--junit", "pipe"], 3, ["--junit", "pipe"])
+    check.run(["open", "pipe"], 3, ["pipe"])
+    check.run(["pack", "nan.opsb", "-o", ""], 3, ["-o", "empty"])
+    check.run(["replay", ""], 2, ["empty"], lines=None)
+    if (check.folder / "nan.opsb").read_bytes() != whole or not (check.folder / "pipe").is_fifo():
+        check.failed += 1
+        print("a file that was named as output in vain has changed")
 
 
 def main():

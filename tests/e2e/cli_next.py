@@ -57,6 +57,18 @@ void cblas_dcopy(int n, const double *x, int incx, double *y, int incy)
     }
 }
 """
+FLAKY = """
+void cblas_dcopy(int n, const double *x, int incx, double *y, int incy)
+{
+    static int calls;
+    for (int i = 0; i < n; i++) {
+        y[(long)i * incy] = x[(long)i * incx];
+    }
+    if (++calls % 3 == 0) {
+        y[0] = 0.0 / 0.0;
+    }
+}
+"""
 READ_PAST = """
 void cblas_dcopy(int n, const double *x, int incx, double *y, int incy)
 {
@@ -147,11 +159,22 @@ def scenarios(walk):
 
     copy = walk.record("copy", COPY, "--trigger", "exit")
     for name, text, options, outcome in (("bad", BAD_LIBRARY, "", "NaN born"), ("past", READ_PAST, "--guard ", "read out of bounds"),
+                                         ("flaky", FLAKY, "--repeat 9 ", "NaN born"),
                                          ("hang", HANG, "--timeout 1", "no return within the time limit")):
         walk.build_c(name, text, "-shared", "-fPIC", "-o", f"lib{name}.so")
         for first in ("replay", "diagnose"):
             said = walk.follow(name, f"ops-debug {first} {copy} --library ./lib{name}.so {options}", (1,))
-            need(walk, name, said, outcome, f"--library ./lib{name}.so {options}".strip(), f"reduce {copy}", "cc min.c")
+            need(walk, name, said, outcome, f"--library ./lib{name}.so {options}".strip(), f"reduce {copy}")
+            if first == "replay":
+                need(walk, name, said, "replay min.opsb" if name == "flaky" else "cc min.c")
+    addresses = r"address 0x[0-9a-f]{6,}, address mod 64"
+    for view, shown in ((f"{crash}", 0), (f"{crash} -v", 1), (f"{copy} --call 1", 2)):
+        said = walk.run(f"ops-debug show {view}")[1]
+        if len(re.findall(addresses, said)) != shown:
+            walk.wrong(f"show {view}: addresses of operands:\n{said}")
+    need(walk, "flaky", walk.run(f"ops-debug diagnose {copy} --library ./libflaky.so --repeat 9")[1], "stale-scratch", "3 of 9 runs")
+    status, said = walk.run(f"ops-debug replay -v {copy} --library ./libhang.so --timeout 4")
+    need(walk, "progress", said, "ops-debug: replay: in the routine, ")
     # A reduced bundle whose failure needs guard pages says so, whichever command offers it.
     status, said = walk.run(f"ops-debug reduce {copy} -o past.opsb --library ./libpast.so")
     need(walk, "guard", said, "replay past.opsb --library ./libpast.so --guard")

@@ -49,7 +49,7 @@ static void write_program(const opd_case *item, opd_failure *failure, const opd_
     char path[128];
     opd_buffer program;
     failure->index_rank = -1;
-    opd_diagnose(failure, &item->call, NULL);
+    opd_diagnose(failure, &item->call, NULL, NULL);
     opd_buffer_init(&program, 1 << 20);
     assert_int_equal(opd_emit_c(&program, item, failure, options), OPD_OK);
     size_t lines = 0;

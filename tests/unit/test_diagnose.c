@@ -45,10 +45,10 @@ static opd_failure failure_of(opd_outcome outcome, const char *operand)
     return failure;
 }
 
-static void check(const opd_call *call, opd_failure failure, const opd_failure *observed, const char *label,
-                  const char *in_reason)
+static void check_tried(const opd_call *call, opd_failure failure, const opd_failure *observed,
+                        const opd_experiments *tried, const char *label, const char *in_reason)
 {
-    opd_diagnose(&failure, call, observed);
+    opd_diagnose(&failure, call, observed, tried);
     assert_string_equal(failure.label, label);
     if (label[0] == '\0') {
         assert_true(failure.confidence == 0);
@@ -58,6 +58,12 @@ static void check(const opd_call *call, opd_failure failure, const opd_failure *
     assert_true(opd_label_known(failure.label));
     assert_true(failure.confidence > 0 && failure.confidence <= 0.95F);
     assert_non_null(strstr(failure.reason, in_reason));
+}
+
+static void check(const opd_call *call, opd_failure failure, const opd_failure *observed, const char *label,
+                  const char *in_reason)
+{
+    check_tried(call, failure, observed, NULL, label, in_reason);
 }
 
 static void a_nan_from_an_operand_behind_alpha_zero_names_it(void **state)
@@ -231,6 +237,159 @@ static void a_hang_and_a_rounding_difference_are_labelled(void **state)
     check(&call, failure_of(OPD_OUTCOME_MISMATCH, "C"), &fine, "rounding-only", "no fault");
 }
 
+/* 4 x 4 doubles by columns, 128 bytes each. */
+static void set_addresses(opd_call *call, uint64_t a, uint64_t b, uint64_t c)
+{
+    opd_call_operand(call, "A")->address = a;
+    opd_call_operand(call, "B")->address = b;
+    opd_call_operand(call, "C")->address = c;
+}
+
+static void an_output_that_overlaps_an_input_is_an_alias(void **state)
+{
+    (void)state;
+    opd_call call;
+    make_call(&call, "dgemm");
+    assert_int_equal(opd_call_compact(&call), OPD_OK);
+    const opd_failure wrong = failure_of(OPD_OUTCOME_MISMATCH, "C");
+    set_addresses(&call, 0x10000, 0x20000, 0x30000);
+    check(&call, wrong, NULL, "", "");
+    set_addresses(&call, 0x10000, 0x20000, 0x20000 + 128); /* right behind: no byte is shared */
+    check(&call, wrong, NULL, "", "");
+    set_addresses(&call, 0x10000, 0x10000, 0x30000); /* two inputs may be one matrix */
+    check(&call, wrong, NULL, "", "");
+    set_addresses(&call, 0x10000, 0x20000, 0x20000 + 120);
+    check(&call, wrong, NULL, "alias", "C, which dgemm writes, overlaps B");
+    set_addresses(&call, 0x30000 + 64, 0x20000, 0x30000);
+    check(&call, wrong, NULL, "alias", "overlaps A");
+    /* Blocks of one larger matrix interleave without meeting: columns 8 elements apart, rows 0..3 and 4..7. */
+    for (int i = 0; i < 3; i++) {
+        opd_call_value(&call, (const char *const[]){ "lda", "ldb", "ldc" }[i])->i = 8;
+    }
+    assert_int_equal(opd_call_bind(&call), OPD_OK);
+    set_addresses(&call, 0x10000, 0x30000 + 32, 0x30000);
+    check(&call, wrong, NULL, "", "");
+    set_addresses(&call, 0x10000, 0x30000 + 24, 0x30000);
+    check(&call, wrong, NULL, "alias", "overlaps B");
+}
+
+static void strided_vectors_that_interleave_are_no_alias(void **state)
+{
+    (void)state;
+    opd_call call;
+    make_call(&call, "daxpy");
+    assert_int_equal(opd_call_set(&call, "incx", 2), OPD_OK);
+    assert_int_equal(opd_call_set(&call, "incy", 2), OPD_OK);
+    opd_call_operand(&call, "x")->address = 0x10000;
+    opd_call_operand(&call, "y")->address = 0x10008;
+    check(&call, failure_of(OPD_OUTCOME_MISMATCH, "y"), NULL, "", "");
+    opd_call_operand(&call, "y")->address = 0x10010;
+    check(&call, failure_of(OPD_OUTCOME_MISMATCH, "y"), NULL, "alias", "overlaps x");
+}
+
+static void runs_that_differ_only_with_threads_are_a_race(void **state)
+{
+    (void)state;
+    opd_call call;
+    make_call(&call, "dgemm");
+    const opd_failure wrong = failure_of(OPD_OUTCOME_MISMATCH, "C");
+    opd_experiments tried = { .threads = 4, .runs = 8, .failed = 3, .differing = 5, .runs_alone = 8 };
+    check_tried(&call, wrong, &wrong, &tried, "race", "with 4 threads 5 of 8 runs differ");
+    tried.failed_alone = 8; /* steady with one thread, if wrong */
+    check_tried(&call, wrong, &wrong, &tried, "race", "with one thread all 8 agree");
+    tried.runs_alone = 0; /* nothing to compare with */
+    tried.failed_alone = 0;
+    check_tried(&call, wrong, &wrong, &tried, "", "");
+}
+
+static void runs_that_differ_with_one_thread_are_stale_scratch(void **state)
+{
+    (void)state;
+    opd_call call;
+    make_call(&call, "dgemm");
+    const opd_failure wrong = failure_of(OPD_OUTCOME_MISMATCH, "C");
+    const opd_experiments tried = {
+        .threads = 4, .runs = 8, .differing = 5, .failed = 3, .runs_alone = 8, .failed_alone = 1, .differing_alone = 1
+    };
+    check_tried(&call, wrong, &wrong, &tried, "stale-scratch", "1 of 8 runs differ");
+}
+
+static void a_failure_that_one_thread_does_not_show_depends_on_threads(void **state)
+{
+    (void)state;
+    opd_call call;
+    make_call(&call, "dgemm");
+    const opd_failure wrong = failure_of(OPD_OUTCOME_MISMATCH, "C");
+    opd_experiments tried = { .threads = 4, .runs = 8, .failed = 8, .runs_alone = 8 };
+    check_tried(&call, wrong, &wrong, &tried, "thread-dependent", "with 4 threads (8 of 8 runs) and not with one");
+    tried.threads = 1;
+    check_tried(&call, wrong, &wrong, &tried, "", "");
+    tried.threads = 4;
+    tried.failed_alone = 8;
+    check_tried(&call, wrong, &wrong, &tried, "", "");
+}
+
+static void a_failure_that_other_kernels_do_not_show_depends_on_the_isa(void **state)
+{
+    (void)state;
+    opd_call call;
+    make_call(&call, "dgemm");
+    const opd_failure wrong = failure_of(OPD_OUTCOME_MISMATCH, "C");
+    opd_experiments tried = { .threads = 1,
+                              .runs = 8,
+                              .failed = 8,
+                              .runs_alone = 8,
+                              .failed_alone = 8,
+                              .core = "SkylakeX",
+                              .other_core = "Prescott" };
+    check_tried(&call, wrong, &wrong, &tried, "isa-dependent", "SkylakeX and not with those for Prescott");
+    tried.has_other_failed = true;
+    check_tried(&call, wrong, &wrong, &tried, "", "");
+}
+
+static void a_stride_that_the_smallest_failing_call_keeps_is_its_layout(void **state)
+{
+    (void)state;
+    opd_call call;
+    make_call(&call, "daxpy");
+    const opd_failure wrong = failure_of(OPD_OUTCOME_MISMATCH, "y");
+    opd_experiments tried = { .is_reduced = true };
+    check_tried(&call, wrong, &wrong, &tried, "", "");
+    assert_int_equal(opd_call_set(&call, "incy", 3), OPD_OK);
+    check_tried(&call, wrong, &wrong, &tried, "layout", "keeps incy = 3: with 1");
+    tried.is_reduced = false;
+    check_tried(&call, wrong, &wrong, &tried, "", "");
+}
+
+static void a_double_sum_with_the_error_of_a_float_is_low_precision(void **state)
+{
+    (void)state;
+    opd_call call;
+    make_call(&call, "dgemm");
+    const opd_failure wrong = failure_of(OPD_OUTCOME_MISMATCH, "C");
+    opd_experiments tried = { .ratio = 0.4 * 0x1p29, .cap = 18 };
+    check_tried(&call, wrong, &wrong, &tried, "low-prec-accum", "0.4 of that of f32");
+    tried.ratio = 0.25 * 0x1p52; /* a quarter of the gauge: a wrong value */
+    check_tried(&call, wrong, &wrong, &tried, "", "");
+    tried.ratio = 100; /* hardly beyond rounding */
+    check_tried(&call, wrong, &wrong, &tried, "", "");
+    make_call(&call, "sgemm");
+    tried.ratio = 0.4 * 0x1p29;
+    check_tried(&call, wrong, &wrong, &tried, "", "");
+}
+
+static void a_large_relative_error_within_the_bound_is_cancellation(void **state)
+{
+    (void)state;
+    opd_call call;
+    make_call(&call, "sgemm");
+    const opd_failure fine = { .outcome = OPD_OUTCOME_OK, .index_rank = -1 };
+    opd_experiments tried = { .ratio = 0.3, .cap = 18, .max_rel = 0.25 };
+    check_tried(&call, failure_of(OPD_OUTCOME_MISMATCH, "C"), &fine, &tried, "cancellation", "terms cancel");
+    tried.max_rel = 1e-6;
+    check_tried(&call, failure_of(OPD_OUTCOME_MISMATCH, "C"), &fine, &tried, "rounding-only", "no fault");
+}
+
 static void a_call_of_an_unknown_operator_is_survived(void **state)
 {
     (void)state;
@@ -239,7 +398,7 @@ static void a_call_of_an_unknown_operator_is_survived(void **state)
     snprintf(call.name, sizeof(call.name), "unknown");
     for (int outcome = 0; outcome <= OPD_OUTCOME_INPUT_MUTATED; outcome++) {
         opd_failure failure = failure_of((opd_outcome)outcome, "x");
-        opd_diagnose(&failure, &call, NULL);
+        opd_diagnose(&failure, &call, NULL, NULL);
         assert_true(failure.label[0] == '\0' || opd_label_known(failure.label));
     }
 }
@@ -288,6 +447,15 @@ int main(void)
         cmocka_unit_test(an_empty_sum_that_leaves_its_output_is_empty),
         cmocka_unit_test(differences_by_convention_are_named),
         cmocka_unit_test(a_hang_and_a_rounding_difference_are_labelled),
+        cmocka_unit_test(an_output_that_overlaps_an_input_is_an_alias),
+        cmocka_unit_test(strided_vectors_that_interleave_are_no_alias),
+        cmocka_unit_test(runs_that_differ_only_with_threads_are_a_race),
+        cmocka_unit_test(runs_that_differ_with_one_thread_are_stale_scratch),
+        cmocka_unit_test(a_failure_that_one_thread_does_not_show_depends_on_threads),
+        cmocka_unit_test(a_failure_that_other_kernels_do_not_show_depends_on_the_isa),
+        cmocka_unit_test(a_stride_that_the_smallest_failing_call_keeps_is_its_layout),
+        cmocka_unit_test(a_double_sum_with_the_error_of_a_float_is_low_precision),
+        cmocka_unit_test(a_large_relative_error_within_the_bound_is_cancellation),
         cmocka_unit_test(a_call_of_an_unknown_operator_is_survived),
         cmocka_unit_test(the_list_and_the_document_agree),
     };
