@@ -6,7 +6,9 @@
 #include <opsdebug/memory.h>
 
 #if defined(__x86_64__)
-#define X86_WORDS(X) X(avx) X(avx2) X(fma) X(f16c) X(avx512f) X(avx512bw) X(avx512dq) X(avx512vl)
+#include <cpuid.h>
+
+#define X86_WORDS(X) X(avx) X(avx2) X(fma) X(avx512f) X(avx512bw) X(avx512dq) X(avx512vl)
 #define X(word)                                    \
     static bool has_##word(void)                   \
     {                                              \
@@ -14,6 +16,16 @@
     }
 X86_WORDS(X)
 #undef X
+
+/* The builtin of clang 14 does not know the word. Its registers are those of AVX, so the system saves them when it does that. */
+static bool has_f16c(void)
+{
+    unsigned a;
+    unsigned b;
+    unsigned c;
+    unsigned d;
+    return has_avx() && __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
 #endif
 
 static const struct isa_word {
@@ -24,8 +36,9 @@ static const struct isa_word {
 #define X(word) { #word, has_##word },
     X86_WORDS(X)
 #undef X
+        { "f16c", has_f16c },
 #endif
-        { "", NULL },
+    { "", NULL },
 };
 
 const char *opd_isa_missing(const char *isa)

@@ -241,16 +241,16 @@ static opd_status take_outputs(opd_replay_result *out, opd_job *job)
     return OPD_OK;
 }
 
-static opd_status run_worker(opd_replay_result *out, opd_job *job, int fd, const recorded *then, const char *worker,
-                             const opd_failure *expected, const opd_replay_options *options)
+static opd_status run_worker(opd_replay_result *out, opd_spawn *spawn, const recorded *then,
+                             const opd_failure *expected)
 {
-    opd_spawn spawn = { .worker = worker, .job = job, .fd = fd, .options = options };
-    opd_status status = opd_worker_environment(&spawn.environment, then->environment,
+    const opd_job *job = spawn->job;
+    opd_status status = opd_worker_environment(&spawn->environment, then->environment,
                                                job->core[0] != '\0' ? job->core : NULL, job->threads);
     if (status == OPD_OK) {
-        status = opd_spawn_run(&spawn);
+        status = opd_spawn_run(spawn);
     }
-    opd_free(spawn.environment);
+    opd_free(spawn->environment);
     if (status != OPD_OK) {
         return status;
     }
@@ -258,10 +258,10 @@ static opd_status run_worker(opd_replay_result *out, opd_job *job, int fd, const
         return opd_fail((opd_status)job->status, "%s", job->text);
     }
     if (atomic_load(&job->stage) == OPD_STAGE_SPAWNED) {
-        return opd_fail(OPD_E_CHILD, "the worker %s did not start its job%s%s", worker,
-                        spawn.output[0] != '\0' ? ": " : "", spawn.output);
+        return opd_fail(OPD_E_CHILD, "the worker %s did not start its job%s%s", spawn->worker,
+                        spawn->output[0] != '\0' ? ": " : "", spawn->output);
     }
-    opd_verdict_read(out, &spawn, expected);
+    opd_verdict_read(out, spawn, expected);
     return OPD_OK;
 }
 
@@ -297,7 +297,8 @@ opd_status opd_replay(opd_replay_result *out, const opd_bundle *environment_of, 
         status = plan_job(job, notes, sizeof notes, &then, options);
     }
     if (status == OPD_OK) {
-        status = run_worker(&result, job, fd, &then, worker, expected, options);
+        opd_spawn spawn = { .worker = worker, .job = job, .fd = fd, .options = options };
+        status = run_worker(&result, &spawn, &then, expected);
     }
     if (status == OPD_OK) {
         note_provider(notes, sizeof notes, job, &then, options);

@@ -15,7 +15,16 @@
 void forge_init(forge *to)
 {
     *to = (forge){ 0 };
-    assert_int_equal(opd_alloc((void **)&to->bytes, FORGE_CAPACITY), OPD_OK);
+}
+
+static uint8_t *make_room(forge *to, size_t size)
+{
+    if (size > to->capacity - to->size) {
+        to->capacity = to->size + size + (to->size < 256 ? 256 : to->size);
+        assert_int_equal(opd_grow((void **)&to->bytes, to->capacity, 1), OPD_OK);
+    }
+    to->size += size;
+    return to->bytes + to->size - size;
 }
 
 void forge_done(forge *to)
@@ -26,11 +35,14 @@ void forge_done(forge *to)
 
 void forge_raw(forge *to, const void *bytes, size_t size)
 {
-    assert_true(size <= FORGE_CAPACITY - to->size);
     if (size > 0) {
-        memcpy(to->bytes + to->size, bytes, size);
+        memcpy(make_room(to, size), bytes, size);
     }
-    to->size += size;
+}
+
+void forge_zeros(forge *to, size_t size)
+{
+    memset(make_room(to, size), 0, size);
 }
 
 void forge_varint(forge *to, uint64_t value)

@@ -8,17 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FORGE_CAPACITY ((size_t)80 << 20)
-
-/* Grows without limit checks of its own; memory from malloc's seam of the tests. */
+/* Grows as needed. */
 typedef struct forge {
     uint8_t *bytes;
-    size_t size;
+    size_t size, capacity;
 } forge;
 
 void forge_init(forge *to);
 void forge_done(forge *to);
 void forge_raw(forge *to, const void *bytes, size_t size);
+void forge_zeros(forge *to, size_t size);
 void forge_varint(forge *to, uint64_t value);
 /* Fields of a message under construction. */
 void forge_number(forge *to, uint32_t field, uint64_t value);

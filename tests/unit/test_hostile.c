@@ -111,13 +111,13 @@ static void records_over_their_limit_are_damage(void **state)
 
     (void)state;
     forge_init(&message);
-    message.size = (size_t)1 << 20; /* an event of 1 MiB of zeros is over the limit by its framing */
+    forge_zeros(&message, (size_t)1 << 20); /* an event of 1 MiB of zeros is over the limit by its framing */
     open_with(&bundle, &file, 2017, &message);
     assert_int_equal(opd_bundle_state_of(bundle)->damaged, 1);
     assert_int_equal(opd_bundle_event_count(bundle), 0);
     opd_bundle_close(bundle);
     forge_done(&file);
-    message.size = ((size_t)64 << 20) + 1;
+    forge_zeros(&message, ((size_t)63 << 20) + 1);
     open_with(&bundle, &file, 2015, &message);
     assert_int_equal(opd_bundle_state_of(bundle)->damaged, 1);
     opd_bundle_close(bundle);
