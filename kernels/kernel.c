@@ -158,6 +158,11 @@ const opd_variant *opd_kernel_variant(const opd_kernel *kernel, int index)
     return is_defined && index < (int)OPD_COUNT(definitions) ? &definitions[index] : NULL;
 }
 
+bool opd_variant_is_definition(const opd_variant *variant)
+{
+    return variant >= definitions && variant < definitions + OPD_COUNT(definitions);
+}
+
 /* Why the variant cannot do the call; NULL = it can. A call of NULL asks for the machine alone. */
 static const char *obstacle(char *text, size_t size, const opd_variant *variant, const opd_call *call)
 {

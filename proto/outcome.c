@@ -19,6 +19,9 @@ static const char *const names[] = {
     [OPD_OUTCOME_HARNESS] = "harness",
     [OPD_OUTCOME_REQUESTED] = "requested",
     [OPD_OUTCOME_INPUT_MUTATED] = "input-mutated",
+    [OPD_OUTCOME_UNWRITTEN] = "unwritten",
+    [OPD_OUTCOME_ALLOCATED] = "allocated",
+    [OPD_OUTCOME_UNSTABLE] = "unstable",
 };
 
 const char *opd_outcome_name(opd_outcome outcome)

@@ -33,7 +33,7 @@ static int find_operand(int64_t *distance, bool *is_inside, const opd_job *job, 
 {
     uint64_t best = UINT64_MAX;
     int found = -1;
-    for (int i = 0; i < job->call.operand_count; i++) {
+    for (int i = 0; i <= OPD_JOB_WORKSPACE; i++) { /* those that are not there have no zone */
         const opd_job_region *region = &job->regions[i];
         if (address < region->reserve_low || address >= region->reserve_high) {
             continue;
@@ -82,7 +82,7 @@ static void place_fault(opd_failure *failure, const opd_job *job, bool is_guarde
                  place_of(failure, "an unknown place"), thread);
         return;
     }
-    const char *name = job->call.operands[operand].name;
+    const char *name = operand == OPD_JOB_WORKSPACE ? "workspace" : job->call.operands[operand].name;
     snprintf(failure->operand, sizeof failure->operand, "%s", name);
     failure->distance = distance;
     if (is_inside) {
@@ -252,9 +252,10 @@ static bool same_class(const opd_failure *expected, const opd_failure *observed)
 bool opd_failure_same(const opd_failure *expected, const opd_failure *observed)
 {
     static const bool is_failure[] = {
-        [OPD_OUTCOME_NAN_BORN] = true, [OPD_OUTCOME_INF_BORN] = true,  [OPD_OUTCOME_CRASH] = true,
-        [OPD_OUTCOME_HANG] = true,     [OPD_OUTCOME_BAD_ARGS] = true,  [OPD_OUTCOME_MISMATCH] = true,
-        [OPD_OUTCOME_OOB_READ] = true, [OPD_OUTCOME_OOB_WRITE] = true, [OPD_OUTCOME_INPUT_MUTATED] = true,
+        [OPD_OUTCOME_NAN_BORN] = true,  [OPD_OUTCOME_INF_BORN] = true,  [OPD_OUTCOME_CRASH] = true,
+        [OPD_OUTCOME_HANG] = true,      [OPD_OUTCOME_BAD_ARGS] = true,  [OPD_OUTCOME_MISMATCH] = true,
+        [OPD_OUTCOME_OOB_READ] = true,  [OPD_OUTCOME_OOB_WRITE] = true, [OPD_OUTCOME_INPUT_MUTATED] = true,
+        [OPD_OUTCOME_UNWRITTEN] = true, [OPD_OUTCOME_ALLOCATED] = true, [OPD_OUTCOME_UNSTABLE] = true,
     };
     bool is_judged = (size_t)expected->outcome < OPD_COUNT(is_failure) && is_failure[expected->outcome];
     if (!is_judged || !same_class(expected, observed)) {

@@ -12,10 +12,7 @@ double opd_component_narrow(opd_dtype dtype, long double value)
     double re = 0;
     double im = 0;
     opd_dtype part = opd_dtype_real(dtype);
-    if (part == OPD_F64) {
-        return (double)value;
-    }
-    opd_element_store(part, element, (double)value, 0);
+    opd_element_store_wide(part, element, value);
     opd_element_load(part, element, &re, &im);
     return re;
 }
@@ -33,6 +30,8 @@ bool opd_component_load(opd_component *item, const opd_judge *judge, int operand
     item->parts = opd_dtype_is_complex(view->dtype) ? 2 : 1;
     item->part[1] = 0;
     opd_element_load(view->dtype, item->element, &item->part[0], &item->part[1]);
+    item->exact = opd_element_load_wide(view->dtype, item->element);
+    item->bound = judge->call->op != NULL ? judge->call->op->bound : (opd_bound){ .kind = OPD_BOUND_GAUGE };
     return true;
 }
 
@@ -60,44 +59,71 @@ bool opd_same_class(double got, double want)
     return isinf(want) || isinf(got) ? got == want : true;
 }
 
-/* Error of one element in units of eps * gauge; INFINITY when the classes differ. */
+/* Units in the last place of what is right, scaled. */
+static double ulp_ratio(const opd_component *item, long double want)
+{
+    opd_dtype dtype = item->operand->view.dtype;
+    bool is_narrow = dtype == OPD_F16 || dtype == OPD_BF16;
+    double limit = (double)(is_narrow && item->bound.narrow_limit > 0 ? item->bound.narrow_limit : item->bound.limit);
+    long double error = fabsl(item->exact - want) / (long double)opd_dtype_ulp(dtype, (double)want);
+    return (double)(error * OPD_PASS_RATIO / (long double)limit);
+}
+
+/* eps of the accumulator: short floats are summed in f32 and rounded once. */
+static long double accumulator_epsilon(opd_dtype dtype)
+{
+    opd_dtype part = opd_dtype_real(dtype);
+    return (long double)opd_dtype_epsilon(part == OPD_F64 ? OPD_F64 : OPD_F32);
+}
+
+static double gauge_ratio(const opd_component *item, const long double *want, long double gauge, uint32_t mxcsr)
+{
+    opd_dtype dtype = item->operand->view.dtype;
+    opd_dtype part = opd_dtype_real(dtype);
+    double scale = item->bound.limit > 0 ? OPD_PASS_RATIO / (double)item->bound.limit : 1;
+    double worst = 0;
+    for (int k = 0; k < item->parts; k++) {
+        long double error = fabsl((long double)item->part[k] - want[k]);
+        error -= 0.5L * (long double)opd_dtype_ulp(part, (double)want[k]) + (long double)ignored_error(mxcsr, part);
+        if (error > 0) {
+            double ratio = gauge == 0 ? (double)INFINITY : (double)(error / (accumulator_epsilon(dtype) * gauge));
+            worst = isnan(ratio) || ratio > worst ? ratio : worst;
+        }
+    }
+    return worst * scale;
+}
+
 double opd_component_ratio(const opd_component *item, const long double *want, long double gauge, uint32_t mxcsr)
 {
     opd_dtype dtype = item->operand->view.dtype;
     opd_dtype part = opd_dtype_real(dtype);
-    double worst = 0;
     if (!opd_dtype_is_float(dtype)) {
-        return (long double)item->part[0] == want[0] ? 0 : (double)INFINITY;
+        return item->exact == want[0] ? 0 : (double)INFINITY;
     }
-    if (gauge > (long double)largest_of(part)) {
+    if (item->bound.kind == OPD_BOUND_GAUGE && gauge > (long double)largest_of(part)) {
         return 0; /* partial sums may overflow on the way: any class is legal */
     }
     bool is_special = false;
     bool is_got_special = false;
     bool is_same = true;
+    bool is_equal = true;
     for (int k = 0; k < item->parts; k++) {
         double rounded = opd_component_narrow(dtype, want[k]);
         is_special |= !isfinite(rounded);
         is_got_special |= !isfinite(item->part[k]);
         is_same &= opd_same_class(item->part[k], rounded);
+        is_equal &= item->part[k] == rounded;
     }
     /* Complex products with Inf or NaN have no one right pair of classes. */
     if (is_special || is_got_special) {
         bool is_right = item->parts == 2 ? is_special && is_got_special : is_same;
         return is_right ? 0 : (double)INFINITY;
     }
-    if (gauge == 0 && !is_flushed(mxcsr)) { /* no terms but zeros: exact */
-        bool is_exact = item->part[0] == (double)want[0] && (item->parts < 2 || item->part[1] == (double)want[1]);
-        return is_exact ? 0 : (double)INFINITY;
+    /* No terms but zeros are exact too. */
+    bool is_exact =
+        item->bound.kind == OPD_BOUND_BITS || (item->bound.kind == OPD_BOUND_GAUGE && gauge == 0 && !is_flushed(mxcsr));
+    if (is_exact || is_equal) {
+        return is_equal ? 0 : (double)INFINITY;
     }
-    for (int k = 0; k < item->parts; k++) {
-        long double error = fabsl((long double)item->part[k] - want[k]);
-        error -= 0.5L * (long double)opd_dtype_ulp(part, (double)want[k]) + (long double)ignored_error(mxcsr, part);
-        if (error > 0) {
-            double ratio =
-                gauge == 0 ? (double)INFINITY : (double)(error / ((long double)opd_dtype_epsilon(dtype) * gauge));
-            worst = isnan(ratio) || ratio > worst ? ratio : worst;
-        }
-    }
-    return worst;
+    return item->bound.kind == OPD_BOUND_ULP ? ulp_ratio(item, want[0]) : gauge_ratio(item, want, gauge, mxcsr);
 }

@@ -12,13 +12,18 @@ typedef struct opd_component {
     int number; /* of the operand */
     int64_t index[OPD_MAX_RANK];
     const uint8_t *element;
-    double part[2]; /* re, im */
+    double part[2];    /* re, im */
+    long double exact; /* the value of a real element: every bit of an integer */
+    opd_bound bound;
     int parts;
 } opd_component;
 
 /* The element at row-major position flat; false when it does not exist. */
 bool opd_component_load(opd_component *item, const opd_judge *judge, int operand, int64_t flat);
-/* Error against want (as many parts) in units of eps * gauge; INFINITY when the classes differ. */
+/*
+ * Error against want (as many parts) in units of what the operator's bound allows, scaled so that OPD_PASS_RATIO is the limit: eps * gauge, units in the
+ * last place, or 0 for the same value; INFINITY when the classes differ.
+ */
 double opd_component_ratio(const opd_component *item, const long double *want, long double gauge, uint32_t mxcsr);
 /* value rounded to the type of an element's parts. */
 double opd_component_narrow(opd_dtype dtype, long double value);

@@ -4,6 +4,7 @@
  * because their memory meets.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -200,6 +201,10 @@ opd_status opd_job_new(opd_job **out, int *fd, const opd_case *item, const opd_b
 {
     opd_job plan = { .magic = OPD_JOB_MAGIC, .job_bytes = sizeof(opd_job), .call = item->call };
     uint64_t size = 0;
+    if (options->variant != NULL &&
+        snprintf(plan.variant, sizeof plan.variant, "%s", options->variant) >= (int)sizeof plan.variant) {
+        return opd_fail(OPD_E_INVALID, "the name of a variant has at most %zu characters", sizeof plan.variant - 1);
+    }
     plan.repeat = options->repeat > 0 ? options->repeat : 1;
     plan.guard = (int32_t)options->guard;
     plan.timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT;

@@ -19,6 +19,7 @@
 #define OPD_JOB_MAGIC        UINT64_C(0x31424f4a2d44504f)
 #define OPD_JOB_FD           3 /* the memory file in the worker */
 #define OPD_JOB_TEXT         384
+#define OPD_JOB_WORKSPACE    OPD_MAX_OPERANDS /* region of the scratch memory a variant declared */
 #define OPD_JOB_PAGE         4096
 #define OPD_JOB_OUTPUT_LIMIT ((uint64_t)1 << 30) /* span of an operand brought back with keep_outputs */
 
@@ -104,10 +105,11 @@ typedef struct opd_job {
     bool is_reference_dear; /* not wanted unless the bits differ from the recorded ones */
     bool is_born_expected;  /* the reference is not wanted when NaN or Inf are born again with the recorded bits */
     uint64_t memory_limit;
-    char library[512];  /* path, soname or known name */
-    char core[32];      /* to force; "" = none */
-    bool is_core_asked; /* by the user, not by the record */
-    opd_call call;      /* pointers inside are not valid in the worker */
+    char library[512];      /* path, soname or known name */
+    char variant[OPD_NAME]; /* of our own or a user's kernels; "" = the first that can, for operators outside BLAS */
+    char core[32];          /* to force; "" = none */
+    bool is_core_asked;     /* by the user, not by the record */
+    opd_call call;          /* pointers inside are not valid in the worker */
     opd_job_operand operands[OPD_MAX_OPERANDS];
     int32_t group_count;
     char bad_args[OPD_JOB_TEXT]; /* not empty: the arguments break the contract */
@@ -120,11 +122,11 @@ typedef struct opd_job {
     uint32_t fault_stage;      /* stage at which the signal came */
     int32_t status;            /* opd_status of a harness failure */
     char text[OPD_JOB_TEXT];
-    int32_t pass;         /* opd_guard of the pass that ran last */
-    uint32_t run;         /* number of the run in flight or last, from 0 */
-    uint32_t pass_number; /* finished passes */
-    bool first_failed;    /* the first run of the pass */
-    opd_job_region regions[OPD_MAX_OPERANDS];
+    int32_t pass;                                 /* opd_guard of the pass that ran last */
+    uint32_t run;                                 /* number of the run in flight or last, from 0 */
+    uint32_t pass_number;                         /* finished passes */
+    bool first_failed;                            /* the first run of the pass */
+    opd_job_region regions[OPD_MAX_OPERANDS + 1]; /* the last: OPD_JOB_WORKSPACE */
     bool alignment_changed[OPD_MAX_OPERANDS];
     opd_job_fault fault;
     opd_replay_result result; /* observed, same, numbers, runs, library, build_id, core, threads, run_ns, outputs */

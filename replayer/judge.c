@@ -226,6 +226,8 @@ static double naive_ratio(const opd_judge *judge)
         }
         for (int64_t flat = 0; flat < opd_tensor_count(&operand->view); flat++) {
             opd_component item = { .operand = operand, .parts = parts };
+            item.bound = judge->call->op != NULL ? judge->call->op->bound : item.bound;
+            item.exact = output->naive[flat * parts];
             item.part[0] = (double)output->naive[flat * parts];
             item.part[1] = parts == 2 ? (double)output->naive[flat * 2 + 1] : 0;
             double ratio =
@@ -260,9 +262,15 @@ opd_status opd_judge_naive(opd_judge *judge)
     return status == OPD_E_DECLINED ? OPD_OK : status;
 }
 
-static void describe_mismatch(opd_failure *failure, const opd_numbers *numbers)
+static void describe_mismatch(opd_failure *failure, const opd_numbers *numbers, const opd_component *worst)
 {
-    if (isinf(numbers->ratio)) {
+    if (worst->bound.kind == OPD_BOUND_ULP && !isinf(numbers->ratio)) {
+        double limit = (double)worst->bound.limit;
+        snprintf(failure->reason, sizeof failure->reason,
+                 "%s holds %.17g, right is %.17g: %.3g units in the last place, its bound is %.3g",
+                 numbers->worst_operand, numbers->got_re, numbers->want_re, numbers->ratio * limit / OPD_PASS_RATIO,
+                 limit);
+    } else if (isinf(numbers->ratio)) {
         snprintf(failure->reason, sizeof failure->reason, "%s holds %.17g, right is %.17g", numbers->worst_operand,
                  numbers->got_re, numbers->want_re);
     } else {
@@ -271,6 +279,21 @@ static void describe_mismatch(opd_failure *failure, const opd_numbers *numbers)
                  numbers->worst_operand, numbers->got_re, numbers->want_re, numbers->ratio,
                  numbers->ratio > numbers->cap ? numbers->cap : OPD_PASS_RATIO);
     }
+}
+
+/* A wrong NaN or Inf that no operand brought has a class of its own. */
+static void tell_born(opd_failure *failure, const opd_judge *judge, const opd_component *worst)
+{
+    bool is_nan = isnan(worst->part[0]) || isnan(worst->part[1]);
+    bool is_inf = isinf(worst->part[0]) || isinf(worst->part[1]);
+    if (is_nan && !judge->is_nan_read) {
+        failure->outcome = OPD_OUTCOME_NAN_BORN;
+    } else if (is_inf && !judge->is_nan_read && !judge->is_inf_read) {
+        failure->outcome = OPD_OUTCOME_INF_BORN;
+    } else {
+        return;
+    }
+    read_payload(failure, judge, worst);
 }
 
 /* An index of NaN data is not specified, but must be one. */
@@ -319,8 +342,31 @@ void opd_judge_numbers(opd_numbers *numbers, opd_failure *failure, opd_judge *ju
         failure->outcome = OPD_OUTCOME_MISMATCH;
         failure->bad_count = bad;
         place_failure(failure, &worst);
-        describe_mismatch(failure, numbers);
+        describe_mismatch(failure, numbers, &worst);
+        tell_born(failure, judge, &worst);
     }
+}
+
+uint64_t opd_judge_untouched(const opd_operand *operand, const void *packed, const int64_t *index)
+{
+    const opd_tensor *view = &operand->view;
+    const uint8_t *left = packed;
+    size_t size = opd_dtype_size(view->dtype);
+    int64_t wanted = opd_tensor_offset(view, index);
+    uint64_t count = 0;
+    bool is_there = false;
+    opd_runs runs;
+    opd_run run;
+    opd_runs_begin(&runs, view);
+    while (opd_runs_next(&runs, &run)) {
+        for (int64_t i = 0; i < run.count; i++, left += size) {
+            int64_t at = run.offset + i * run.step;
+            bool is_same = memcmp((const uint8_t *)view->data + at, left, size) == 0;
+            count += is_same;
+            is_there |= is_same && at == wanted;
+        }
+    }
+    return is_there ? count : 0;
 }
 
 void opd_judge_done(opd_judge *judge)

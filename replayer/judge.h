@@ -43,6 +43,11 @@ void opd_judge_numbers(opd_numbers *numbers, opd_failure *failure, opd_judge *ju
  * health of operand numbers[i] now. UNKNOWN: nothing recorded, or not the same bits and no bound to judge with.
  */
 opd_same opd_judge_same(const opd_judge *judge, const opd_operand *outputs, const int *numbers, int count);
+/*
+ * How many elements of an output hold, in packed (what the call left), the same bytes as in operand's memory (what was there before); 0 when the one
+ * at index does not.
+ */
+uint64_t opd_judge_untouched(const opd_operand *operand, const void *packed, const int64_t *index);
 void opd_judge_done(opd_judge *judge);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <opsdebug/library.h>
 
@@ -244,6 +245,48 @@ static opd_status check_core(const opd_job *job)
         "--core %s has no effect on %s, which names no core: only OpenBLAS has them to choose from; leave it "
         "out, or give --library openblas",
         job->core, job->result.library);
+}
+
+static opd_status load_user_library(opd_job *job)
+{
+    char path[PATH_MAX];
+    if (job->library[0] == '\0') {
+        return OPD_OK;
+    }
+    if (!job->is_trusted_path) {
+        return opd_fail(OPD_E_NOTFOUND, "name the library of %s with --library to load it: %s", job->call.name,
+                        job->library);
+    }
+    /* A bare name is a file here, as on a command line. */
+    snprintf(path, sizeof path, "%s%s", strchr(job->library, '/') == NULL ? "./" : "", job->library);
+    snprintf(job->result.library, sizeof job->result.library, "%s", job->library);
+    return opd_library_load(path);
+}
+
+opd_status opd_provider_choose(opd_provider *out, opd_job *job)
+{
+    opd_provider provider = { .int_bytes = 4 };
+    opd_status status = load_user_library(job);
+    if (status != OPD_OK) {
+        return status;
+    }
+    const opd_op *op = opd_op_find(job->call.domain, job->call.name);
+    const opd_kernel *kernel = opd_kernel_find(job->call.domain, job->call.name);
+    if (op == NULL || kernel == NULL) {
+        return opd_fail(OPD_E_NOTFOUND, "no %s for the operator %s.%s", op == NULL ? "contract" : "variant",
+                        job->call.domain, job->call.name);
+    }
+    job->call.op = op;
+    status = opd_kernel_choose(&provider.variant, kernel, &job->call, job->variant[0] != '\0' ? job->variant : NULL);
+    if (status != OPD_OK) {
+        return status;
+    }
+    provider.threads = job->threads > 0 ? job->threads : (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    provider.threads = provider.threads > 0 ? provider.threads : 1;
+    job->result.threads = provider.threads;
+    snprintf(job->result.variant, sizeof job->result.variant, "%s", provider.variant->name);
+    *out = provider;
+    return OPD_OK;
 }
 
 opd_status opd_provider_open(opd_provider *out, opd_job *job, const opd_routine *routine)

@@ -3,13 +3,18 @@
 #ifndef OPD_REPLAYER_PROVIDER_H
 #define OPD_REPLAYER_PROVIDER_H
 
+#include <opsdebug/kernel.h>
+
 #include "job.h"
 
 typedef struct opd_provider {
     void *handle; /* never closed: libraries with thread pools do not survive it */
     void (*function)(void);
     char symbol[64];
-    bool is_naive; /* our own serial variant instead of a library */
+    const opd_variant
+        *variant;    /* of our own or a user's kernels, for operators outside BLAS; NULL = a library's routine */
+    int32_t threads; /* it may use */
+    bool is_naive;   /* our own serial variant instead of a library */
     bool is_cblas;
     uint8_t int_bytes;
 } opd_provider;
@@ -21,5 +26,12 @@ typedef struct opd_provider {
  *           E_UNSUPPORTED arguments do not fit the library's integers.
  */
 opd_status opd_provider_open(opd_provider *out, opd_job *job, const opd_routine *routine);
+
+/*
+ * Finds the contract and chooses the variant of an operator outside BLAS; job->call.op is set. job->library, when there is one, is a user's library,
+ * which is loaded first.
+ * errors    E_NOTFOUND no such operator or variant, no such library; E_DECLINED the reason.
+ */
+opd_status opd_provider_choose(opd_provider *out, opd_job *job);
 
 #endif

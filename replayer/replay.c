@@ -105,11 +105,13 @@ static opd_status plan_job(opd_job *job, char *notes, size_t size, const recorde
     if (status != OPD_OK) {
         return status;
     }
-    const char *library = "libblas.so.3";
+    bool is_blas =
+        strcmp(job->call.domain, "blas") == 0; /* other operators run on variants of this build or a user's library */
+    const char *library = is_blas ? "libblas.so.3" : "";
     job->is_trusted_path = true;
     if (options->library != NULL) {
         library = options->library;
-    } else if (then->provider != NULL && then->provider->path[0] != '\0') {
+    } else if (is_blas && then->provider != NULL && then->provider->path[0] != '\0') {
         library = then->provider->path;
         job->is_trusted_path = false;
     }

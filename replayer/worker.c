@@ -17,6 +17,7 @@
 #include "arena.h"
 #include "judge.h"
 #include "provider.h"
+#include "scratch.h"
 #include "trap.h"
 
 typedef struct worker {
@@ -24,6 +25,7 @@ typedef struct worker {
     opd_call call; /* with addresses of this process */
     opd_provider provider;
     opd_arena arena;
+    opd_scratch scratch;
     opd_judge judge;
     int numbers[OPD_MAX_OPERANDS]; /* operands that are outputs */
     int count;
@@ -32,6 +34,12 @@ typedef struct worker {
     uint64_t *times;
     uint32_t time_count;
 } worker;
+
+/* An operator outside BLAS, whose outputs are its own. */
+static bool is_general(const worker *self)
+{
+    return self->provider.variant != NULL;
+}
 
 static uint64_t now_ns(void)
 {
@@ -103,16 +111,28 @@ static void probe_heap(void)
     malloc_trim(0);
 }
 
+static opd_status run_variant(worker *self)
+{
+    const opd_workspace workspace = { self->scratch.low, self->scratch.size, self->provider.threads };
+    opd_allocations_begin();
+    opd_status status = opd_variant_run(self->provider.variant, &self->call, &workspace);
+    self->job->result.allocations = opd_allocations_end();
+    return status;
+}
+
 static opd_status call_routine(worker *self)
 {
     opd_job *job = self->job;
     opd_status status = OPD_OK;
+    opd_scratch_fill(&self->scratch);
     uint64_t begin = now_ns();
     atomic_store(&job->armed_ns, begin);
     set_stage(job, OPD_STAGE_ARMED);
     opd_trap_clock(job->timeout_ms);
     uint32_t mode = swap_mxcsr(job->mxcsr);
-    if (self->provider.is_naive) {
+    if (self->provider.variant != NULL) {
+        status = run_variant(self);
+    } else if (self->provider.is_naive) {
         status = run_naive(self);
     } else {
         status = opd_routine_call(self->provider.function, &self->call);
@@ -171,7 +191,9 @@ static void keep_outputs(worker *self)
 
 static void report_stray(opd_failure *failure, const worker *self, const opd_job_stray *stray)
 {
-    const char *name = stray->operand >= 0 ? self->call.operands[stray->operand].name : "?";
+    const char *name = stray->operand == OPD_JOB_WORKSPACE ? "workspace"
+                       : stray->operand >= 0               ? self->call.operands[stray->operand].name
+                                                           : "?";
     if (!stray->is_found || failure->outcome != OPD_OUTCOME_OK) {
         return;
     }
@@ -239,6 +261,28 @@ static opd_status judge_numbers(worker *self, opd_numbers *numbers, opd_failure 
     return OPD_OK;
 }
 
+/* Does an output element, judged wrong, still hold what was there before the call? Then it is not wrong but unwritten. */
+static void tell_unwritten(const worker *self, opd_failure *failure)
+{
+    bool is_wrong = failure->outcome == OPD_OUTCOME_MISMATCH || failure->outcome == OPD_OUTCOME_NAN_BORN ||
+                    failure->outcome == OPD_OUTCOME_INF_BORN;
+    for (int i = 0; i < self->count && is_wrong && is_general(self); i++) {
+        const opd_operand *operand = &self->call.operands[self->numbers[i]];
+        if (operand->role != OPD_ROLE_OUT || strcmp(operand->name, failure->operand) != 0 || self->packed[i] == NULL) {
+            continue;
+        }
+        /* The memory is as before the call again; packed[i] is what the call left. */
+        uint64_t unwritten = opd_judge_untouched(operand, self->packed[i], failure->index);
+        if (unwritten > 0) {
+            failure->outcome = OPD_OUTCOME_UNWRITTEN;
+            failure->bad_count = unwritten;
+            snprintf(failure->reason, sizeof failure->reason,
+                     "%llu elements of %s hold what was there before the call: they were not written",
+                     (unsigned long long)unwritten, operand->name);
+        }
+    }
+}
+
 /* Everything about one run that came back; is_first: of its pass. */
 static opd_status inspect(worker *self, bool is_first)
 {
@@ -255,8 +299,11 @@ static opd_status inspect(worker *self, bool is_first)
     for (int i = 0; i < self->count; i++) {
         is_new |= !opd_digest_equal(&now[i].after, &self->first[i].after);
     }
-    opd_judge_born(&failure, &self->judge, now, self->numbers, self->count);
+    if (!is_general(self) || self->job->skip_reference) { /* else what the reference says decides */
+        opd_judge_born(&failure, &self->judge, now, self->numbers, self->count);
+    }
     opd_arena_restore(&self->arena, &stray);
+    opd_scratch_check(&stray, &self->scratch);
     if (stray.is_found && self->job->pass != OPD_GUARD_NONE) { /* guards look for the cause, not for what it led to */
         failure = (opd_failure){ .index_rank = -1 };
     }
@@ -267,6 +314,7 @@ static opd_status inspect(worker *self, bool is_first)
     if (status != OPD_OK) {
         return status;
     }
+    tell_unwritten(self, &failure);
     if (is_first) {
         memcpy(self->first, now, sizeof now);
         self->job->first_failed = false;
@@ -303,6 +351,14 @@ static opd_status run_pass(worker *self, opd_guard pass)
     if (status != OPD_OK) {
         return status;
     }
+    if (self->provider.variant != NULL && self->provider.variant->workspace != NULL) {
+        size_t bytes = self->provider.variant->workspace(&self->call, self->provider.threads);
+        job->result.workspace_bytes = bytes;
+        status = opd_scratch_map(&self->scratch, job, bytes, pass);
+        if (status != OPD_OK) {
+            return status;
+        }
+    }
     opd_judge_begin(&self->judge, job, &self->call);
     for (uint32_t run = 0; run < job->repeat && status == OPD_OK; run++) {
         job->run = run;
@@ -314,6 +370,7 @@ static opd_status run_pass(worker *self, opd_guard pass)
     }
     opd_judge_done(&self->judge);
     opd_arena_done(&self->arena);
+    opd_scratch_done(&self->scratch);
     job->pass_number++;
     return status;
 }
@@ -345,6 +402,29 @@ static void start_call(worker *self)
     }
 }
 
+/* What no value shows: runs that differ, memory that was not declared. Values come first. */
+static void look_at_conduct(worker *self)
+{
+    opd_replay_result *result = &self->job->result;
+    const opd_variant *variant = self->provider.variant;
+    opd_failure *failure = &result->observed;
+    if (variant == NULL || failure->outcome != OPD_OUTCOME_OK) {
+        return;
+    }
+    if (result->runs_differing > 0 && variant->determinism >= OPD_DETERMINISM_RUN) {
+        failure->outcome = OPD_OUTCOME_UNSTABLE;
+        snprintf(failure->reason, sizeof failure->reason, "%u of %u runs gave other bits than the first",
+                 result->runs_differing, result->runs);
+    } else if (result->allocations > 0 && self->job->repeat > 1 && !opd_variant_is_definition(variant)) {
+        /* Of the last run: what is set up once is no matter. */
+        failure->outcome = OPD_OUTCOME_ALLOCATED;
+        failure->bad_count = result->allocations;
+        snprintf(failure->reason, sizeof failure->reason,
+                 "a run makes %llu allocations; scratch memory comes from the declared workspace",
+                 (unsigned long long)result->allocations);
+    }
+}
+
 static opd_status run_job(worker *self)
 {
     static const opd_guard passes[][2] = {
@@ -354,13 +434,17 @@ static opd_status run_job(worker *self)
         [OPD_GUARD_BOTH] = { OPD_GUARD_END, OPD_GUARD_START },
     };
     opd_job *job = self->job;
-    const opd_routine *routine = opd_routine_find(job->call.name);
-    if (routine == NULL) {
-        return opd_fail(OPD_E_NOTFOUND, "no contract for the operator %s", job->call.name);
-    }
-    job->call.op = routine->op;
+    const opd_routine *routine = strcmp(job->call.domain, "blas") == 0 ? opd_routine_find(job->call.name) : NULL;
     set_stage(job, OPD_STAGE_LOADING);
-    opd_status status = opd_provider_open(&self->provider, job, routine);
+    opd_status status = OPD_OK;
+    if (strcmp(job->call.domain, "blas") != 0) {
+        status = opd_provider_choose(&self->provider, job);
+    } else if (routine == NULL) {
+        return opd_fail(OPD_E_NOTFOUND, "no contract for the operator %s", job->call.name);
+    } else {
+        job->call.op = routine->op;
+        status = opd_provider_open(&self->provider, job, routine);
+    }
     void *times = NULL;
     if (status == OPD_OK) {
         status = opd_alloc_array(&times, (size_t)job->repeat * 2, sizeof(uint64_t));
@@ -375,6 +459,9 @@ static opd_status run_job(worker *self)
         if (i == 0 || passes[job->guard][i] != OPD_GUARD_NONE) {
             status = run_pass(self, passes[job->guard][i]);
         }
+    }
+    if (status == OPD_OK) {
+        look_at_conduct(self);
     }
     if (self->time_count > 0) {
         qsort(self->times, self->time_count, sizeof *self->times, compare_times);

@@ -77,6 +77,9 @@ typedef enum opd_outcome { /* pinned numbers */
                            OPD_OUTCOME_HARNESS = 11,       /* our own trouble: no verdict */
                            OPD_OUTCOME_REQUESTED = 12,     /* asked for from outside, at exit, or always */
                            OPD_OUTCOME_INPUT_MUTATED = 13, /* an input operand changed during the call */
+                           OPD_OUTCOME_UNWRITTEN = 14, /* elements of an output still hold what was there before */
+                           OPD_OUTCOME_ALLOCATED = 15, /* a variant that declares its workspace allocates memory */
+                           OPD_OUTCOME_UNSTABLE = 16, /* runs differ that must not, by the declared determinism */
 } opd_outcome;
 const char *
 opd_outcome_name(opd_outcome outcome); /* "nan", "inf", "crash", "timeout", "contract", "mismatch", "oob-read", ... */

@@ -115,6 +115,8 @@ const opd_variant *opd_kernel_variant(const opd_kernel *kernel, int index);
  * errors    E_NOTFOUND no such variant (text lists them); E_DECLINED the reason.
  */
 opd_status opd_kernel_choose(const opd_variant **out, const opd_kernel *kernel, const opd_call *call, const char *name);
+/* Is it the operator's definition (naive, high-precision), which allocates as it likes? */
+bool opd_variant_is_definition(const opd_variant *variant);
 /* Runs a variant on a bound call whose operands have memory; workspace of its declared size, or NULL: allocated for the run. */
 opd_status opd_variant_run(const opd_variant *variant, const opd_call *call, const opd_workspace *workspace);
 

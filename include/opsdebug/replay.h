@@ -29,6 +29,7 @@ typedef void opd_replay_progress(void *context, const char *what, uint64_t elaps
 typedef struct opd_replay_options {
     const char *library;   /* path or soname of the provider, or "openblas", "blis", "netlib", "naive" (our own); NULL = as recorded, else
                               libblas.so.3. A recorded path is loaded only when root owns it and all its directories: else pass it here. */
+    const char *variant;   /* of an operator outside BLAS: its name; NULL = the first that can do the call. library is then a user's library of operators. */
     const char *core;      /* OPENBLAS_CORETYPE; NULL = as recorded when this CPU has it */
     int32_t threads;       /* 0 = as recorded */
     uint32_t repeat;       /* runs, >= 1, each in the same process */
@@ -80,6 +81,9 @@ typedef struct opd_replay_result {
     char symbol[64];          /* and its routine: not the recorded one when the library has that under another name only */
     char build_id[41];
     char core[32];
+    char variant[OPD_NAME];   /* that ran; "" for a library's routine */
+    uint64_t allocations;     /* a variant made during the last run */
+    uint64_t workspace_bytes; /* it declared */
     int32_t threads;          /* 0 = the library does not say */
     char environment[2048];   /* lines "what: recorded X, here Y"; "" = no difference found */
     uint64_t run_ns;          /* median time of one run */

@@ -35,7 +35,9 @@ static double ratio_of(opd_dtype dtype, double re, double im, long double want_r
                        long double gauge)
 {
     opd_operand operand = { .view = { .dtype = dtype } };
-    opd_component item = { .operand = &operand, .part = { re, im }, .parts = opd_dtype_is_complex(dtype) ? 2 : 1 };
+    opd_component item = {
+        .operand = &operand, .part = { re, im }, .exact = (long double)re, .parts = opd_dtype_is_complex(dtype) ? 2 : 1
+    };
     long double want[2] = { want_re, want_im };
     return opd_component_ratio(&item, want, gauge, 0x1f80);
 }
