@@ -152,6 +152,24 @@ static uint64_t op_id(const opd_call *call)
     return hash;
 }
 
+/*
+ * A library with 64-bit integers under names that have 32-bit ones elsewhere: what looks illegal may be an upper half that
+ * was not read. How many bits an integer has cannot be seen in a Fortran call, and the bytes behind a 32-bit one are not ours.
+ */
+static void check_width(opd_call *call, const opd_process *process)
+{
+    char config[sizeof(process->modules[0].config)];
+    if ((call->flags & OPD_CALL_BAD_ARGS) == 0 || (call->flags & OPD_CALL_ILP64) != 0 || call->provider == 0 ||
+        call->provider > OPD_PROCESS_MODULES) {
+        return;
+    }
+    memcpy(config, process->modules[call->provider - 1].config, sizeof(config));
+    config[sizeof(config) - 1] = '\0';
+    if (strstr(config, "USE64BITINT") != NULL) {
+        call->flags |= OPD_CALL_ABI_SUSPECT;
+    }
+}
+
 opd_status opd_decode_call(opd_call *out, const opd_collector *collector, const opd_watched *watched,
                            const opd_ring_record *record)
 {
@@ -178,6 +196,7 @@ opd_status opd_decode_call(opd_call *out, const opd_collector *collector, const 
     out->start_ns = out->begin_ns;
     out->end_ns = is_complete ? opd_ticks_to_ns(&collector->ticks, word_of(record, OPD_R_END)) : 0;
     out->seed = word_of(record, OPD_R_SEED);
+    check_width(out, watched->process);
     take_parts(out, record);
     out->op_id = op_id(out);
     return OPD_OK;

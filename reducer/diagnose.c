@@ -203,8 +203,8 @@ static bool abi_mismatch(opd_failure *out, const evidence *facts)
     }
     return opd_decide(
         out, "abi-mismatch", 0.9,
-        "an integer argument of %s has a plausible low and an implausible high half: the caller passes 32-bit "
-        "integers to a 64-bit interface, or the reverse",
+        "caller, library and name of %s do not agree on the width of integers: a high half is implausible, or was cut off "
+        "(32-bit integers passed to a 64-bit interface, or the reverse)",
         facts->call->name);
 }
 

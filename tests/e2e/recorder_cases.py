@@ -335,6 +335,21 @@ def garbage_in_the_upper_half_is_an_abi_mismatch():
         assert "abi-mismatch" in done.stdout, done
 
 
+def wide_integers_under_a_plain_name_are_right_or_marked():
+    """A program and a library with 64-bit integers, and a name that means 32-bit ones: small values are recorded as they are; where
+    the half that is read makes no sense, the call is marked and the label names the widths, not the argument."""
+    run = same_as_alone([os.path.join(TESTS, "ilp64_victim"), "plain"])
+    assert run.status == 0 and [call["symbol"] for call in run.runs[0].calls] == ["dgemm_", "dgemm_"]
+    small, wide = run.runs[0].calls
+    assert "m=2, n=2, k=2" in small["what"] and not has(small, "abi_suspect") and not has(small, "bad_args"), small
+    assert has(wide, "abi_suspect"), wide
+    assert len(run.failures) == 1 and run.failures[0].failure["outcome"] == "contract", run.report
+    ops_debug = os.path.join(BUILD, "ops-debug")
+    if os.path.exists(ops_debug):
+        done = subprocess.run([ops_debug, "diagnose", run.failures[0].path], capture_output=True, text=True, timeout=60)
+        assert "abi-mismatch" in done.stdout, done.stdout
+
+
 def api_object_in_front_of_the_preloaded_one_attaches_once():
     """Either order of the two objects: one attachment, one run, and the wrappers record as well."""
     if SANITIZED:

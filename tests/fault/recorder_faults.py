@@ -434,6 +434,39 @@ def sessions_of_killed_collectors_do_not_pile_up():
         shutil.rmtree(path)
 
 
+def kill_after_kill_loses_no_completed_call():
+    """The collector, the program, or both are killed anywhere; the program's own count says what must be there, once."""
+    for i in range(9):
+        who = ("collector", "program", "both")[i % 3]
+        out = tempfile.mkdtemp(prefix="record-")
+        count = out + ".count"
+        probe = subprocess.Popen([PROBE, "run", out, "--", VICTIM, "counted", count], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        deadline = time.time() + 60
+        while (not os.path.exists(count) or os.path.getsize(count) < 8) and time.time() < deadline:
+            time.sleep(0.005)
+        child = int(subprocess.run(["pgrep", "-P", str(probe.pid)], capture_output=True, text=True).stdout.split()[0])
+        time.sleep(0.03 * i)
+        if who != "program":
+            os.kill(probe.pid, signal.SIGKILL)
+            probe.wait(60)
+        time.sleep(0.05 if who == "collector" else 0)
+        os.kill(child, signal.SIGKILL)
+        if who == "program":
+            assert probe.wait(60) == 128 + signal.SIGKILL
+        while is_alive(child):
+            time.sleep(0.01)
+        with open(count, "rb") as file:
+            made = int.from_bytes(file.read(8), "little")
+        if who != "program":
+            done = subprocess.run([PROBE, "recover", out], capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0, (i, who, done)
+        calls = [call for path in glob.glob(out + "/*") for call in Bundle(path).calls]
+        numbers = sorted(int(call["number"]) for call in calls)
+        assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) in (made, made + 1), (i, who, made, numbers[-3:])
+        assert not [call for call in calls if has(call, "in_flight") and int(call["number"]) <= made], (i, who)
+        assert not glob.glob(out + "/*.partial") and not sessions(out), (i, who)
+
+
 def recovery_leaves_a_living_session_alone():
     out = tempfile.mkdtemp(prefix="record-")
     probe, child = start_endless(out)

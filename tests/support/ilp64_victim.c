@@ -14,6 +14,9 @@ gemm64 cblas_dgemm64_, scipy_cblas_dgemm64_, cblas_dgemm_odd;
 void dgemm_64_(const char *transa, const char *transb, const int64_t *m, const int64_t *n, const int64_t *k,
                const double *alpha, const double *a, const int64_t *lda, const double *b, const int64_t *ldb,
                const double *beta, double *c, const int64_t *ldc);
+void dgemm_(const char *transa, const char *transb, const int64_t *m, const int64_t *n, const int64_t *k,
+            const double *alpha, const double *a, const int64_t *lda, const double *b, const int64_t *ldb,
+            const double *beta, double *c, const int64_t *ldc);
 void cblas_dscal(int n, double alpha, double *x, int incx);
 
 /*
@@ -63,6 +66,11 @@ int main(int count, char **arguments)
         cblas_dgemm64_(101, 111, 111, 2, 2, 2, 1, a, 2, a, 2, 0, c, 2);
         scipy_cblas_dgemm64_(101, 111, 111, 2, 2, 2, 1, a, 2, a, 2, 0, c, 2);
         dgemm_64_("N", "N", &two, &two, &two, &one, a, &two, a, &two, &zero, c, &two);
+    } else if (strcmp(mode, "plain") == 0) {
+        const int64_t none = 0;
+        const int64_t wide = (int64_t)1 << 33; /* legal for the library, 0 to whoever reads 32 bits */
+        dgemm_("N", "N", &two, &two, &two, &one, a, &two, a, &two, &zero, c, &two);
+        dgemm_("N", "N", &none, &two, &two, &one, a, &wide, a, &two, &zero, c, &two);
     } else if (strcmp(mode, "garbage") == 0) {
         pass_garbage(a, c);
     } else if (strcmp(mode, "stacks") == 0) {

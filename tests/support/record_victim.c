@@ -5,14 +5,17 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -272,6 +275,26 @@ static int endless(const char *argument)
     return 0;
 }
 
+/* Calls until it is killed, two minutes at most; the first word of the mapped file tells how many have returned. */
+static int counted(const char *argument)
+{
+    int file = open(argument, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    if (file < 0 || ftruncate(file, sizeof(uint64_t)) != 0) {
+        return 1;
+    }
+    _Atomic uint64_t *count = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (count == MAP_FAILED) {
+        return 1;
+    }
+    struct timespec rest = { .tv_nsec = 300000 };
+    for (int i = 0; i < 400000; i++) {
+        multiply(1);
+        atomic_fetch_add(count, 1);
+        nanosleep(&rest, NULL);
+    }
+    return 0;
+}
+
 /* 200 calls that take a while; says so in the middle. Its status is one that nobody else returns. */
 static int steps(const char *argument)
 {
@@ -310,6 +333,7 @@ static const struct {
     { "by_handle", by_handle },
     { "overflow", overflow },
     { "endless", endless },
+    { "counted", counted },
     { "steps", steps },
 };
 

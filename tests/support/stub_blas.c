@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small BLAS for recorder tests: the 64-bit and prefixed names of wheels, a routine that takes its time, a Fortran
- * routine that looks at nothing but the first letter of its characters, and a name that no pattern knows.
+ * routine that looks at nothing but the first letter of its characters, 64-bit integers under a plain name, and a name
+ * that no pattern knows.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -47,6 +48,15 @@ CBLAS_GEMM(cblas_dgemm_odd)
         multiply(*n, *m, *k, *alpha, b, *ldb, a, *lda, *beta, c, *ldc);                                      \
     }
 FORTRAN_GEMM(dgemm_64_, int64_t)
+/* As in OpenBLAS built with INTERFACE64 and no suffix: 64-bit integers under the name that has 32-bit ones elsewhere. */
+FORTRAN_GEMM(dgemm_, int64_t)
+
+char *openblas_get_config(void);
+char *openblas_get_config(void)
+{
+    static char text[] = "OpenBLAS 0.3.21 USE64BITINT NO_AFFINITY stub";
+    return text;
+}
 
 void cblas_dscal(int n, double alpha, double *x, int incx)
 {
