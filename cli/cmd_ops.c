@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops-debug ops: the contracts of the operators this build knows.
+ * ops-debug ops: the contracts of the operators this build knows, and what can compute them.
  */
 #include <string.h>
 
+#include <opsdebug/kernel.h>
 #include <opsdebug/memory.h>
-#include <opsdebug/op.h>
 
 #include "document.h"
 #include "screen.h"
@@ -49,6 +49,67 @@ static const char *or_nothing(const char *text)
     return text != NULL ? text : "";
 }
 
+static const char *const levels[] = { "none", "run", "threads", "batch", "isa" };
+static const char *const kinds[] = { "", "integer", "real", "complex", "letter", "word", "integers" };
+
+/* ---------------------------------------------------------------------------------------------------- JSON */
+
+static json_t *values_array(const opd_op *op, bool of_symbols)
+{
+    opd_op_value values[OPD_MAX_SYMBOLS + OPD_MAX_ATTRS];
+    int count = opd_op_values(op, values, (int)OPD_COUNT(values));
+    json_t *array = json_array();
+    for (int i = 0; i < count; i++) {
+        const opd_op_value *value = &values[i];
+        if (value->is_symbol != of_symbols) {
+            continue;
+        }
+        json_t *object = json_object();
+        opd_document_put(object, "name", json_string(value->name));
+        opd_document_put(object, "default", json_string(value->initial));
+        if (!of_symbols) {
+            opd_document_put(object, "kind", json_string(kinds[value->kind]));
+            opd_document_put(object, "optional", json_boolean(value->is_optional));
+            opd_document_put(object, "legal", json_string(value->legal));
+        }
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
+static json_t *bound_object(const opd_bound *bound)
+{
+    static const char *const names[] = { "gauge", "bits", "ulp" };
+    json_t *object = json_object();
+    opd_document_put(object, "kind", json_string(names[bound->kind]));
+    if (bound->kind == OPD_BOUND_GAUGE) {
+        opd_document_put(object, "limit", json_real(bound->limit > 0 ? (double)bound->limit : 16));
+    } else if (bound->kind == OPD_BOUND_ULP) {
+        opd_document_put(object, "limit", json_real((double)bound->limit));
+        opd_document_put(object, "narrow_limit", json_real((double)bound->narrow_limit));
+    }
+    return object;
+}
+
+static json_t *variants_array(const opd_op *op)
+{
+    const opd_kernel *kernel = opd_kernel_find(op->domain, op->name);
+    const opd_variant *variant = NULL;
+    json_t *array = json_array();
+    for (int i = 0; kernel != NULL && (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
+        const char *missing = opd_isa_missing(or_nothing(variant->isa));
+        json_t *object = json_object();
+        opd_document_put(object, "name", json_string(variant->name));
+        opd_document_put(object, "isa", json_string(or_nothing(variant->isa)));
+        opd_document_put(object, "missing", json_string(or_nothing(missing)));
+        opd_document_put(object, "determinism", json_string(levels[variant->determinism]));
+        opd_document_put(object, "widths", json_string(or_nothing(variant->widths)));
+        opd_document_put(object, "fault", json_string(or_nothing(variant->fault)));
+        json_array_append_new(array, object);
+    }
+    return array;
+}
+
 static json_t *op_object(const opd_op *op)
 {
     json_t *object = json_object();
@@ -60,19 +121,107 @@ static json_t *op_object(const opd_op *op)
     opd_document_put(object, "attributes", json_string(or_nothing(op->attributes)));
     opd_document_put(object, "call", json_string(or_nothing(op->call)));
     opd_document_put(object, "flops", json_string(or_nothing(op->flops)));
+    opd_document_put(object, "since_version", json_integer(op->since_version));
+    opd_document_put(object, "reduction", json_string(or_nothing(op->reduction)));
+    opd_document_put(object, "symbols", values_array(op, true));
+    opd_document_put(object, "attribute_values", values_array(op, false));
+    opd_document_put(object, "bound", bound_object(&op->bound));
+    opd_document_put(object, "determinism", json_string(levels[op->determinism]));
+    opd_document_put(object, "overflow", json_string(op->overflow == OPD_OVERFLOW_WRAP ? "wrap" : "saturate"));
+    opd_document_put(object, "in_place", json_string(or_nothing(op->in_place)));
+    opd_document_put(object, "checkpoints", json_string(or_nothing(op->checkpoints)));
+    opd_document_put(object, "variants", variants_array(op));
     return object;
+}
+
+/* ---------------------------------------------------------------------------------------------------- text */
+
+static void print_values(const opd_op *op)
+{
+    opd_op_value values[OPD_MAX_SYMBOLS + OPD_MAX_ATTRS];
+    int count = opd_op_values(op, values, (int)OPD_COUNT(values));
+    bool is_first = true;
+    for (int i = 0; i < count; i++) {
+        if (values[i].is_symbol) {
+            printf("%s%s=%s", is_first ? "sizes       " : " ", values[i].name, values[i].initial);
+            is_first = false;
+        }
+    }
+    printf("%s", is_first ? "" : "\n");
+    is_first = true;
+    for (int i = 0; i < count; i++) {
+        const opd_op_value *value = &values[i];
+        if (!value->is_symbol) {
+            printf("%s%s=%s", is_first ? "attributes  " : "            ", value->name,
+                   value->initial[0] != '\0' ? value->initial
+                   : value->is_optional      ? "-"
+                                             : "''");
+            printf(value->legal[0] != '\0' ? " (%s of %s)\n" : " (%s%s)\n", kinds[value->kind], value->legal);
+            is_first = false;
+        }
+    }
+}
+
+static void print_bound(const opd_bound *bound)
+{
+    switch (bound->kind) {
+    case OPD_BOUND_BITS:
+        printf("bound       the same bits\n");
+        break;
+    case OPD_BOUND_ULP:
+        printf("bound       %g ULP; f16, bf16: %g ULP\n", (double)bound->limit, (double)bound->narrow_limit);
+        break;
+    default:
+        printf("bound       %g units of the gauge\n", bound->limit > 0 ? (double)bound->limit : 16.0);
+        break;
+    }
+}
+
+static void print_variants(const opd_op *op)
+{
+    const opd_kernel *kernel = opd_kernel_find(op->domain, op->name);
+    const opd_variant *variant = NULL;
+    for (int i = 0; kernel != NULL && (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
+        const char *missing = opd_isa_missing(or_nothing(variant->isa));
+        printf("%s%s", i == 0 ? "variants    " : "            ", variant->name);
+        if (variant->isa != NULL && variant->isa[0] != '\0') {
+            printf(" (%s)", variant->isa);
+        }
+        if (missing != NULL) {
+            printf(", not on this CPU: %s", missing);
+        }
+        if (variant->fault != NULL) {
+            printf(", wrong on purpose: %s", variant->fault);
+        }
+        printf("\n");
+    }
+}
+
+/* A line that is left out when there is nothing to say. */
+static void print_line(const char *title, const char *text)
+{
+    if (text != NULL && text[0] != '\0') {
+        printf("%-11s %s\n", title, text);
+    }
 }
 
 static void print_op(const opd_op *op)
 {
     printf("%s.%s      %s\n", op->domain, op->name, or_nothing(op->summary));
-    printf("types       %s\n", or_nothing(op->routines != NULL ? op->routines : op->types));
-    printf("signature   %s\n", op->signature);
-    printf("attributes  %s\n", or_nothing(op->attributes));
-    if (op->call != NULL) {
-        printf("call        %s\n", op->call);
+    if (op->since_version > 0) {
+        printf("semantics   of operator set %d\n", op->since_version);
     }
-    printf("operations  %s\n", or_nothing(op->flops));
+    print_line("types", op->routines != NULL ? op->routines : op->types);
+    print_line("signature", op->signature);
+    print_values(op);
+    print_line("call", op->call);
+    print_line("operations", op->flops);
+    print_line("terms", op->reduction);
+    print_bound(&op->bound);
+    print_line("determinism", levels[op->determinism]);
+    print_line("in place", op->in_place);
+    print_line("stages", op->checkpoints);
+    print_variants(op);
 }
 
 static opd_status print_all(void)
@@ -132,6 +281,7 @@ const opd_command opd_command_ops = {
     .summary = "List the operators this build knows, or print one contract",
     .examples = "  ops-debug ops\n"
                 "  ops-debug ops dgemm\n"
+                "  ops-debug ops LayerNormalization --json\n"
                 "  ops-debug ops cblas_zgemv64_\n",
     .options = options,
     .parse = parse,

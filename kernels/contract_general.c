@@ -447,10 +447,31 @@ static opd_status check_output(const opd_compiler *compiler, const opd_plan_oper
     return OPD_OK;
 }
 
+/* The call names the dimensions of "n..." n0, n1, ...: no other symbol may be called so. */
+static opd_status check_symbol_names(const opd_compiler *compiler)
+{
+    const opd_plan *plan = compiler->plan;
+    for (int i = 0; i < plan->symbol_count; i++) {
+        opd_slice stem = plan->values[i].name;
+        while (stem.size > 1 && isdigit((unsigned char)stem.at[stem.size - 1])) {
+            stem.size--;
+        }
+        int other = opd_plan_find_slot(plan, stem.at, stem.size);
+        if (other >= 0 && other != i && plan->values[other].reach > OPD_REACH_MAYBE) {
+            return opd_compiler_bad(compiler, "a symbol with the name of a dimension of another", plan->values[i].name);
+        }
+    }
+    return OPD_OK;
+}
+
 opd_status opd_general_check(opd_compiler *compiler)
 {
     const opd_plan *plan = compiler->plan;
     int variadic[2] = { 0 };
+    opd_status names = check_symbol_names(compiler);
+    if (names != OPD_OK) {
+        return names;
+    }
     for (int i = 0; i < plan->operand_count; i++) {
         const opd_plan_operand *operand = &plan->operands[i];
         bool is_output = i >= plan->input_count;
@@ -465,6 +486,9 @@ opd_status opd_general_check(opd_compiler *compiler)
             }
         }
         variadic[is_output] += operand->is_variadic;
+        if (operand->is_variadic && is_output && i + 1 < plan->operand_count) {
+            return opd_compiler_bad(compiler, "an output NAME+ is the last", operand->name);
+        }
         bool needs_times = operand->is_variadic && is_output && operand->times.code == NULL;
         if (needs_times || variadic[is_output] > 1 || (operand->is_variadic && operand->is_optional) || manys > 2) {
             return opd_compiler_bad(compiler, "one NAME+ on a side, an output with times(); at most two NAME... in",

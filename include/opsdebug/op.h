@@ -268,6 +268,20 @@ opd_status opd_call_generate(opd_call *call, uint64_t seed, const opd_fill *fill
  */
 OPD_PUBLIC int opd_call_content(const opd_call *call, int index, int64_t *values, int capacity);
 
+/* What a contract lets callers choose. */
+typedef struct opd_op_value {
+    char name[OPD_NAME]; /* of a symbol with its ending: "n..." */
+    opd_value_kind kind;
+    bool is_symbol;   /* a dimension; else an attribute */
+    bool is_optional; /* an attribute that may be absent */
+    char initial[64]; /* default, as a wish would say it; "" = absent */
+    char legal[160];  /* "constant|reflect|edge", "N|T|C" (real T); "" = any of its kind */
+} opd_op_value;
+/* Symbols, then attributes; at most capacity. Their number. */
+int opd_op_values(const opd_op *op, opd_op_value *values, int capacity);
+/* dtypes that T may take, the default first; at most capacity. Their number. */
+int opd_op_dtypes(const opd_op *op, opd_dtype *dtypes, int capacity);
+
 /* Contracts from outside (a user's library): compiled and found by opd_op_find from now on; never freed. errors: E_INVALID says what is wrong in which contract. */
 opd_status opd_op_register(const opd_op *op);
 

@@ -6,7 +6,7 @@ opd_add_test(test_pool ${CMAKE_CURRENT_LIST_DIR}/test_pool.c LABEL "unit;threads
 add_dependencies(thread_tests test_pool)
 
 # Contracts of general operators, on samples of the tests' own.
-foreach(name test_general)
+foreach(name test_general test_grammar)
   opd_add_test(${name} ${CMAKE_CURRENT_LIST_DIR}/${name}.c ${CMAKE_SOURCE_DIR}/tests/support/general_ops.c LABEL unit
     LINK opd_kernels)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/support)
