@@ -1,0 +1,3 @@
+# Against numpy, run as a process of its own.
+opd_add_test(test_elementwise ${CMAKE_CURRENT_LIST_DIR}/test_elementwise.c ${CMAKE_CURRENT_LIST_DIR}/numpy_process.c LABEL unit LINK opd_kernels)
+target_compile_definitions(test_elementwise PRIVATE OPD_NUMPY_SCRIPT="${CMAKE_CURRENT_LIST_DIR}/elementwise_numpy.py")
