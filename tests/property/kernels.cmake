@@ -8,3 +8,9 @@ opd_add_test(test_blas_errors ${here}/test_blas_errors.c ${here}/blas_case.c LAB
   LINK opd_kernels ${CMAKE_DL_LIBS})
 # netlib ends the forked children by STOP: a leak check of each would cost a minute.
 set_tests_properties(test_blas_errors PROPERTIES ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+
+set(unit ${CMAKE_SOURCE_DIR}/tests/unit)
+opd_add_test(test_general_shapes ${here}/test_general_shapes.c ${unit}/numpy_process.c ${CMAKE_SOURCE_DIR}/tests/support/general_ops.c
+  LABEL property LINK opd_proto opd_ops)
+target_compile_definitions(test_general_shapes PRIVATE OPD_NUMPY_SCRIPT="${here}/general_numpy.py")
+target_include_directories(test_general_shapes PRIVATE ${unit} ${CMAKE_SOURCE_DIR}/tests/support)

@@ -163,6 +163,13 @@ const opd_op general_ops[] = {
     },
     {
         .domain = "test",
+        .name = "Max",
+        .types = "f32 i8 u8",
+        .signature = "X+:T[n...~] -> Y:T[n...]",
+        .defaults = "n...=3,4",
+    },
+    {
+        .domain = "test",
         .name = "Pad",
         .types = "f32",
         .signature = "X:T[n] -> Y:T[n + (mode == 'reflect' ? 2 : mode == 'edge' ? 4 : at(pads, 0) + at(pads, -1))]",

@@ -11,3 +11,7 @@ foreach(name test_general test_grammar)
     LINK opd_kernels)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/support)
 endforeach()
+
+# Private headers of kernels/ are opened for it: kernels come from libraries otherwise.
+opd_add_test(test_definition ${CMAKE_CURRENT_LIST_DIR}/test_definition.c LABEL unit LINK opd_kernels opd_proto m)
+target_include_directories(test_definition PRIVATE ${CMAKE_SOURCE_DIR}/kernels)

@@ -224,6 +224,7 @@ static void defaults_make_a_call_of_every_contract(void **state)
         { "Expand", "Expand(X f32[1, 128, 128], shape i64[3])" },
         { "Gather", "Gather(X f32[7, 2], I i64[3, 5])" },
         { "Heads", "Heads(Q f32[3, 16], K f32[4, 16])" },
+        { "Max", "Max(X0 f32[3, 4], X1 f32[3, 4])" },
         { "Pad", "Pad(X f32[5])" },
     };
     assert_int_equal(OPD_COUNT(cases), general_op_count);
