@@ -73,7 +73,7 @@ static opd_status fill_operand(const opd_call *call, const opd_operand *operand,
         return opd_fail(OPD_E_NOTFOUND, "%s: operand %s: %s", call->name, operand->name,
                         operand->flags & OPD_OPERAND_NOT_KEPT
                             ? "too large for the recording budget, its content was not kept"
-                            : "its content was not recorded (capture meta or stats)");
+                            : "its content was not recorded (capture meta or stats, or the call ended before)");
     }
     status = read_operand(&operand->view, bundle, &operand->before, limit);
     if (status == OPD_E_NOTFOUND && !must_be_read(call, operand)) {

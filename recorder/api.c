@@ -67,22 +67,17 @@ static bool is_plausible(const opd_call *call)
            call->operand_count <= OPD_MAX_OPERANDS;
 }
 
-/* The slot of the calling thread, marked busy; NULL: nothing is recorded. */
-static opd_slot *enter(void)
+/* The slot of the calling thread, marked busy with the function of that frame; NULL: nothing is recorded. */
+static opd_slot *enter(const void *frame)
 {
     opd_slot *slot = opd_record_enabled ? opd_here_slot() : NULL;
-    if (slot == NULL || slot->is_busy) {
-        return NULL;
-    }
-    slot->is_busy = 1;
-    atomic_signal_fence(memory_order_seq_cst);
-    return slot;
+    return slot != NULL && opd_calls_enter(slot, (uint64_t)(uintptr_t)frame) ? slot : NULL;
 }
 
 static void leave(opd_slot *slot)
 {
     atomic_signal_fence(memory_order_seq_cst);
-    slot->is_busy = 0;
+    slot->busy = 0;
 }
 
 uint64_t opd_record_begin(const opd_call *call)
@@ -90,12 +85,12 @@ uint64_t opd_record_begin(const opd_call *call)
     if (opd_api_other != NULL) {
         return opd_api_other->begin(call);
     }
-    opd_slot *slot = is_plausible(call) ? enter() : NULL;
+    opd_slot *slot = is_plausible(call) ? enter(__builtin_frame_address(0)) : NULL;
     if (slot == NULL) {
         return 0;
     }
     const opd_control *control = opd_recorder.control;
-    opd_open_call *open = opd_calls_push(slot, (uint64_t)(uintptr_t)__builtin_frame_address(0), true);
+    opd_open_call *open = opd_calls_push(slot, (uint64_t)(uintptr_t)__builtin_frame_address(0), OPD_CALLER_API);
     if (open == NULL || !opd_calls_in_range(control, slot->number)) {
         opd_calls_leave(slot, open);
         return 0;
@@ -139,7 +134,7 @@ void opd_record_end(uint64_t token, const opd_call *call, int status)
         return;
     }
     uint64_t now = token != 0 ? opd_here_ticks() : 0;
-    opd_slot *slot = token != 0 && opd_here_is_same() ? enter() : NULL;
+    opd_slot *slot = token != 0 && opd_here_is_same() ? enter(__builtin_frame_address(0)) : NULL;
     if (slot == NULL) {
         return;
     }
@@ -170,7 +165,7 @@ void opd_record_end(uint64_t token, const opd_call *call, int status)
 
 static void put_event(const char *kind, const char *name, int64_t value)
 {
-    opd_slot *slot = enter();
+    opd_slot *slot = enter(__builtin_frame_address(0));
     if (slot == NULL) {
         return;
     }
@@ -223,7 +218,7 @@ void opd_record_seed(uint64_t seed)
         opd_api_other->seed(seed);
         return;
     }
-    opd_slot *slot = enter();
+    opd_slot *slot = enter(__builtin_frame_address(0));
     if (slot != NULL) {
         slot->seed = seed;
         leave(slot);
@@ -236,7 +231,7 @@ void opd_record_trigger(const char *reason)
         opd_api_other->trigger(reason);
         return;
     }
-    opd_slot *slot = enter();
+    opd_slot *slot = enter(__builtin_frame_address(0));
     if (slot == NULL) {
         return;
     }

@@ -9,14 +9,37 @@
 /* The innermost open call was left without a return. */
 void opd_calls_lose(opd_slot *slot);
 
+/* Who begins a call, or marks the recorder as busy. */
+typedef enum opd_caller { OPD_CALLER_PROGRAM, OPD_CALLER_LIBRARY, OPD_CALLER_API } opd_caller;
+
+/* Loses the open calls that were left by a jump, an exception or a handler. */
+void opd_calls_weed(opd_slot *slot, uint64_t frame, opd_caller caller);
+
+/* All of them, and what a thread leaves that ends inside the recorder. */
+void opd_calls_abandon(opd_slot *slot);
+
 /*
- * Opens a call: numbers it and gives it a place. Open calls whose frame lies below this one were left by longjmp; one at
- * the very same place too, unless two calls may share a frame (C API). NULL: too deep, counted and not recorded.
+ * The recorder is found busy by its own thread. true: whoever was inside left it by a jump, and it is free again; false:
+ * a signal handler calls, whose calls pass through.
  */
-static inline opd_open_call *opd_calls_push(opd_slot *slot, uint64_t frame, bool may_share)
+bool opd_calls_reenter(opd_slot *slot, uint64_t frame);
+
+/* Marks the recorder as busy with the function that has this frame; false: it is. */
+static inline bool opd_calls_enter(opd_slot *slot, uint64_t frame)
 {
-    while (__builtin_expect(slot->depth > 0 && slot->open[slot->depth - 1].frame < frame + !may_share, 0)) {
-        opd_calls_lose(slot);
+    if (__builtin_expect(slot->busy != 0, 0) && !opd_calls_reenter(slot, frame)) {
+        return false;
+    }
+    slot->busy = frame;
+    atomic_signal_fence(memory_order_seq_cst);
+    return true;
+}
+
+/* Opens a call: numbers it and gives it a place. NULL: too deep, counted and not recorded. */
+static inline opd_open_call *opd_calls_push(opd_slot *slot, uint64_t frame, opd_caller caller)
+{
+    if (__builtin_expect(slot->depth > 0, 0)) {
+        opd_calls_weed(slot, frame, caller);
     }
     slot->number++;
     if (slot->depth >= OPD_OPEN_DEPTH) {
@@ -41,7 +64,7 @@ static inline void opd_calls_leave(opd_slot *slot, const opd_open_call *open)
         slot->depth--;
     }
     atomic_signal_fence(memory_order_seq_cst);
-    slot->is_busy = 0;
+    slot->busy = 0;
 }
 
 /* No room while the window is frozen: if nobody is left to thaw it, we do. */
@@ -68,7 +91,7 @@ static inline void opd_calls_pop(opd_slot *slot)
         opd_here_wake();
     }
     atomic_signal_fence(memory_order_seq_cst);
-    slot->is_busy = 0;
+    slot->busy = 0;
 }
 
 #endif

@@ -8,16 +8,18 @@
 
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 
+#include "crash.h"
 #include "trigger.h"
 
-#define GAPPY_SPAN    ((uint64_t)1 << 30) /* a span this long that is mostly gaps is fetched */
-#define FETCH_PIECES  32                  /* extents of one system call */
-#define FETCH_EXTENTS ((int64_t)1 << 20)  /* more extents than this are not fetched */
+#define GAPPY_SPAN     ((uint64_t)1 << 30) /* a span this long that is mostly gaps is fetched */
+#define UNGUARDED_SPAN UINT64_C(65536) /* as long as this when the program handles faults: its gaps may be no memory */
+#define FETCH_PIECES   32              /* extents of one system call */
+#define FETCH_EXTENTS  ((int64_t)1 << 20) /* more extents than this are not fetched */
 
 /* ----------------------------------------------------------------------------------------------- the kernel's way */
 
@@ -77,13 +79,13 @@ static bool fetch_elements(const opd_tensor *view, void *dst)
 
 /* --------------------------------------------------------------------------------------------------- one operand */
 
-static bool is_mostly_gaps(const opd_tensor *view)
+static bool is_mostly_gaps(const opd_tensor *view, uint64_t least)
 {
     int64_t low;
     int64_t high;
     opd_tensor_span(view, &low, &high);
     uint64_t span = (uint64_t)(high - low);
-    return span > GAPPY_SPAN && opd_tensor_packed_bytes(view) < span / 2;
+    return span > least && opd_tensor_packed_bytes(view) < span / 2;
 }
 
 /* Content that the kernel fetched for us: kept, digested and summed up from the copy. */
@@ -113,19 +115,51 @@ static void take_fetched(opd_slot *slot, const opd_tensor *view, opd_operand_par
     }
 }
 
-/*
- * Reads an operand that may not be there: false when a fault was met and our handler stands. The routine meets the fault next,
- * where the program expects it. The jump leaves a scan in the middle, so the floating-point mode is given back here.
- */
-static __attribute__((noinline)) bool scan_if_mapped(const opd_tensor *view, void *copy, opd_operand_part *part)
+/* Memory from the first to the last element. */
+static void bounds_of(uint64_t *low, uint64_t *high, const opd_tensor *view)
 {
-    sigjmp_buf escape;
+    int64_t first;
+    int64_t last;
+    opd_tensor_span(view, &first, &last);
+    *low = (uint64_t)(uintptr_t)view->data + (uint64_t)first;
+    *high = (uint64_t)(uintptr_t)view->data + (uint64_t)last;
+}
+
+/*
+ * Can it be read? Asked where the program handles faults itself: its handler is to see those of the routine, none of ours.
+ * Reads every page as the routine will.
+ */
+static bool is_present(const opd_tensor *view)
+{
+    uint64_t low;
+    uint64_t high;
+    int saved = errno;
+    bounds_of(&low, &high, view);
+    low &= ~UINT64_C(4095);
+    bool is_there = madvise((void *)(uintptr_t)low, high - low, MADV_POPULATE_READ) == 0 ||
+                    errno == EINVAL; /* a kernel before 5.14 does not know */
+    errno = saved;
+    return is_there;
+}
+
+/*
+ * Reads an operand that may not be there: false when it is not. The routine meets the fault next, where the program
+ * expects it. The jump leaves a scan in the middle, so the floating-point mode is given back here.
+ */
+static __attribute__((noinline)) bool scan_if_mapped(const opd_tensor *view, void *copy, opd_digest *digest,
+                                                     opd_health *health)
+{
+    opd_escape escape;
     const uint32_t mode = opd_here_floating();
-    bool is_mapped = sigsetjmp(escape, 0) == 0;
+    if (opd_crash_guards == 0 && !is_present(view)) {
+        return false;
+    }
+    bounds_of(&escape.low, &escape.high, view);
+    bool is_mapped = sigsetjmp(escape.jump, 0) == 0;
     if (is_mapped) {
         opd_thread.escape = &escape;
         atomic_signal_fence(memory_order_seq_cst);
-        opd_tensor_scan(view, copy, &part->before, &part->health_before);
+        opd_tensor_scan(view, copy, digest, health);
     } else {
         opd_here_set_floating(mode);
     }
@@ -143,7 +177,7 @@ static void take_plain(opd_slot *slot, const opd_tensor *view, opd_operand_part 
         copy = opd_arena_take(process, slot, opd_tensor_packed_bytes(view), &part->place_before, opd_here_populate);
         part->flags |= copy == NULL ? OPD_OPERAND_NOT_KEPT : 0;
     }
-    if (scan_if_mapped(view, copy, part)) {
+    if (scan_if_mapped(view, copy, &part->before, &part->health_before)) {
         part->flags |= OPD_OPERAND_HAS_HEALTH;
     } else {
         part->flags |= OPD_OPERAND_UNREADABLE;
@@ -211,7 +245,8 @@ void opd_capture_before(opd_slot *slot, opd_open_call *open, const opd_call *cal
         if (!is_returned && opd_tensor_check(&operand->view) == OPD_OK && opd_tensor_existing(&operand->view) > 0) {
             bool must_read = is_input && (operand->flags & OPD_OPERAND_MUST_NOT_READ) == 0;
             part.flags |= must_read ? 0 : OPD_OPERAND_MUST_NOT_READ;
-            if (!must_read || is_invalid || operand->view.data == NULL || is_mostly_gaps(&operand->view)) {
+            bool has_gaps = is_mostly_gaps(&operand->view, opd_crash_guards != 0 ? GAPPY_SPAN : UNGUARDED_SPAN);
+            if (!must_read || is_invalid || operand->view.data == NULL || has_gaps) {
                 take_fetched(slot, &operand->view, &part);
             } else {
                 take_plain(slot, &operand->view, &part);
@@ -273,9 +308,12 @@ static void scan_output(opd_slot *slot, const opd_open_call *open, const opd_ten
     if (opd_recorder.control->capture == OPD_CAPTURE_FULL) {
         copy = opd_arena_take(process, slot, opd_tensor_packed_bytes(view), &part.place_after, opd_here_populate);
     }
-    opd_tensor_scan(view, copy, &part.after, &part.health_after);
+    bool is_mapped = scan_if_mapped(view, copy, &part.after, &part.health_after);
     if (copy != NULL) {
         opd_arena_release(process, slot);
+    }
+    if (!is_mapped) { /* the routine had nothing to write there */
+        return;
     }
     part.flags |= OPD_PART_HAS_AFTER | OPD_OPERAND_HAS_HEALTH;
     write_part(slot, part_position(open, index), &part);
@@ -290,7 +328,9 @@ static void check_input(opd_slot *slot, const opd_open_call *open, const opd_ten
     if (opd_digest_is_none(&part.before) || (part.flags & OPD_OPERAND_MUST_NOT_READ) != 0) {
         return;
     }
-    part.after = opd_tensor_digest(view);
+    if (!scan_if_mapped(view, NULL, &part.after, NULL)) {
+        return;
+    }
     part.flags |= OPD_PART_HAS_AFTER;
     write_part(slot, part_position(open, index), &part);
     if (!opd_digest_equal(&part.before, &part.after)) {
@@ -309,8 +349,9 @@ static void keep_output(opd_slot *slot, const opd_open_call *open, const opd_ten
     opd_process *process = opd_recorder.process;
     void *copy = opd_arena_take(process, slot, opd_tensor_packed_bytes(view), &part.place_after, opd_here_populate);
     if (copy != NULL) {
-        opd_tensor_scan(view, copy, &part.after, NULL);
+        bool is_mapped = scan_if_mapped(view, copy, &part.after, NULL);
         opd_arena_release(process, slot);
+        part.place_after.bytes = is_mapped ? part.place_after.bytes : 0;
         write_part(slot, part_position(open, index), &part);
     }
 }
@@ -323,7 +364,7 @@ static bool output_view(opd_tensor *view, const opd_operand *operand, const void
         view->data = (void *)(uintptr_t)result;
     }
     return view->data != NULL && opd_tensor_check(view) == OPD_OK && opd_tensor_existing(view) > 0 &&
-           !is_mostly_gaps(view);
+           !is_mostly_gaps(view, GAPPY_SPAN);
 }
 
 /* Is the operand's memory an output's too, by contract? Then the call may change it. */

@@ -124,6 +124,7 @@ void *opd_arena_take(opd_process *process, opd_slot *slot, uint64_t bytes, opd_p
             return NULL;
         }
     }
+    slot->is_pinned = 1;
     place->serial = slot->lease - 1;
     place->offset = slot->lease_used;
     place->bytes = bytes;
@@ -135,6 +136,7 @@ void opd_arena_release(opd_process *process, opd_slot *slot)
 {
     opd_arena *arena = &process->arena;
     uint64_t chunks = slot->lease_bytes / arena->chunk_bytes;
+    slot->is_pinned = 0;
     for (uint64_t i = 0; i < chunks; i++) {
         atomic_fetch_sub(&arena->tags[slot->lease_index + i], OPD_TAG_PIN);
     }

@@ -427,7 +427,10 @@ bool opd_collector_is_replaced(const opd_collector *collector, const opd_watched
     return false;
 }
 
-/* A call in flight for longer than the limit fires once. */
+/*
+ * A call in flight for longer than the limit fires once. While its operands are still being read (PUBLISHED) the routine
+ * has not begun, and there would be nothing to replay.
+ */
 static void check_time(opd_collector *collector, opd_watched *watched)
 {
     opd_process *process = watched->process;
@@ -437,7 +440,7 @@ static void check_time(opd_collector *collector, opd_watched *watched)
         opd_slot *slot = opd_session_slot(process, i);
         uint64_t position = watched->slots[i].position;
         if (slot == NULL || opd_ring_read(slot, &position, collector->record) != OPD_RING_RECORD ||
-            collector->record->state >= OPD_STATE_COMPLETE) {
+            collector->record->state != OPD_STATE_SUBMITTED) {
             continue;
         }
         const uint64_t *word = collector->record->word;
@@ -494,9 +497,11 @@ void opd_collector_round(opd_collector *collector)
             continue;
         }
         serve(collector, watched);
-        if (opd_collector_is_replaced(collector, watched) ||
-            (watched->pid != collector->main_pid && !is_alive(collector, watched))) {
+        if (opd_collector_is_replaced(collector, watched)) {
             opd_collector_finish(collector, watched, 0);
+        } else if (watched->pid != collector->main_pid && !is_alive(collector, watched)) {
+            int status = opd_session_wait_status(watched->pid, watched->process->start_time);
+            opd_collector_finish(collector, watched, status);
         }
     }
 }

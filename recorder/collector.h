@@ -106,12 +106,12 @@ void opd_collector_scan(opd_collector *collector);
 void opd_collector_round(opd_collector *collector);
 /* Has the process begun another image (exec)? Then this one is over. */
 bool opd_collector_is_replaced(const opd_collector *collector, const opd_watched *watched);
-/* Writes what is left of an image whose process is gone, and lets go of it. wait_status: 0 when not known. */
+/* Writes what is left of an image whose process is gone, and lets go of it. wait_status: or OPD_STATUS_UNKNOWN. */
 void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wait_status);
 /* Notes the report's trouble; the first stays. */
 void opd_collector_trouble(opd_collector *collector, const char *format, ...) OPD_PRINTF(2, 3);
 
-/* Rounds until the process main_pid has ended. is_child: it is ours to wait for; its wait status, else 0. */
+/* Rounds until the process main_pid has ended. is_child: it is ours to wait for; its wait status, else OPD_STATUS_UNKNOWN. */
 int opd_collector_follow(opd_collector *collector, bool is_child);
 /* Asks for a bundle of every process; async-signal-safe. */
 void opd_collector_request(void);

@@ -59,12 +59,36 @@ static bool has_bad_args(opd_collector *collector, opd_watched *watched, const o
            (collector->call->flags & OPD_CALL_BAD_ARGS) != 0;
 }
 
+/* Signal of a crash and, in words, how the process ended by it. 0: it ended otherwise. */
+static int signal_of_end(char *how, size_t size, const opd_process *process, int wait_status)
+{
+    const opd_shared_crash *crash = &process->crash;
+    bool is_noted = atomic_load(&crash->is_set) == 2;
+    bool is_known = wait_status != OPD_STATUS_UNKNOWN;
+    int signal = is_known && WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : is_noted ? crash->signal : 0;
+    if (is_noted && crash->is_exit != 0) {
+        snprintf(how, size, ", whose handler in the program ended the process");
+    }
+    return signal;
+}
+
+/*
+ * Nobody says how a child of the program ended. One that handles faults itself leaves no note of them, but killed from
+ * outside or ended in order it would rarely be in the middle of a call.
+ */
+static bool is_gone_in_call(const opd_process *process, bool is_in_flight, int wait_status)
+{
+    return wait_status == OPD_STATUS_UNKNOWN && is_in_flight && atomic_load(&process->handles_faults) != 0 &&
+           atomic_load(&process->is_ended) == 0 && atomic_load(&process->crash.is_set) == 0;
+}
+
 bool opd_window_of_end(opd_shared_trigger *trigger, opd_collector *collector, opd_watched *watched, int wait_status)
 {
     const opd_shared_crash *crash = &watched->process->crash;
     uint32_t wanted = collector->control->triggers;
     bool is_noted = atomic_load(&crash->is_set) == 2;
-    int signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : is_noted && wait_status == 0 ? crash->signal : 0;
+    char how[64] = "";
+    int signal = signal_of_end(how, sizeof(how), watched->process, wait_status);
     *trigger = (opd_shared_trigger){ .outcome = OPD_OUTCOME_OK,
                                      .slot = OPD_PROCESS_THREADS,
                                      .operand = -1,
@@ -77,12 +101,19 @@ bool opd_window_of_end(opd_shared_trigger *trigger, opd_collector *collector, op
         if (trigger->tid == 0) {
             trigger->tid = is_noted ? crash->tid : (uint32_t)watched->pid;
         }
-        snprintf(trigger->reason, sizeof(trigger->reason), "SIG%s%s", sigabbrev_np(signal),
+        snprintf(trigger->reason, sizeof(trigger->reason), "SIG%s%s%s", sigabbrev_np(signal), how,
                  is_in_flight ? "" : " with no recorded call in flight");
         return true;
     }
     if (is_in_flight && (wanted & OPD_TRIGGER_CONTRACT) != 0 && has_bad_args(collector, watched, trigger)) {
         trigger->outcome = OPD_OUTCOME_BAD_ARGS;
+        return true;
+    }
+    if (is_gone_in_call(watched->process, is_in_flight, wait_status) && (wanted & OPD_TRIGGER_CRASH) != 0) {
+        trigger->outcome = OPD_OUTCOME_CRASH;
+        snprintf(
+            trigger->reason, sizeof(trigger->reason),
+            "the process was gone with this call in flight, by a signal that it handles itself or one from outside");
         return true;
     }
     if ((wanted & OPD_TRIGGER_EXIT) != 0) {

@@ -124,7 +124,7 @@ int opd_collector_follow(opd_collector *collector, bool is_child)
     if (has_thread) {
         pthread_join(thread, NULL);
     }
-    int status = 0;
+    int status = is_child ? 0 : OPD_STATUS_UNKNOWN;
     while (is_child && waitpid(collector->main_pid, &status, 0) < 0 && errno == EINTR) {
     }
     return status;
@@ -137,7 +137,8 @@ void opd_collector_finish_all(opd_collector *collector, int wait_status)
     for (opd_watched *watched = collector->first; watched != NULL; watched = watched->next) {
         if (!watched->is_done) {
             bool is_last_image = watched->pid == collector->main_pid && !opd_collector_is_replaced(collector, watched);
-            opd_collector_finish(collector, watched, is_last_image ? wait_status : 0);
+            int other = opd_collector_is_replaced(collector, watched) ? 0 : OPD_STATUS_UNKNOWN;
+            opd_collector_finish(collector, watched, is_last_image ? wait_status : other);
         }
     }
     uint32_t refused = atomic_load(&collector->control->refused);

@@ -19,6 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "calls.h"
+#include "crash.h"
 #include "here.h"
 
 #define EPOCH_ATTACHING UINT64_C(1)
@@ -30,6 +32,22 @@ static char session_directory[160];
 static pthread_key_t thread_key;
 static bool has_thread_key;
 static _Atomic uint64_t epochs = EPOCH_ATTACHING;
+
+void opd_here_hold_signals(sigset_t *old)
+{
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT };
+    sigset_t held;
+    sigfillset(&held);
+    for (size_t i = 0; i < OPD_COUNT(faults); i++) {
+        sigdelset(&held, faults[i]);
+    }
+    pthread_sigmask(SIG_BLOCK, &held, old);
+}
+
+void opd_here_release_signals(const sigset_t *old)
+{
+    pthread_sigmask(SIG_SETMASK, old, NULL);
+}
 
 bool opd_here_populate(void *start, uint64_t bytes)
 {
@@ -132,6 +150,7 @@ static void describe_process(opd_process *process, uint32_t threads, uint64_t ch
     process->attach_ticks = opd_here_ticks();
     process->thread_limit = threads;
     process->mxcsr = opd_here_mxcsr();
+    atomic_store(&process->handles_faults, !opd_crash_guards);
     ssize_t length = readlink("/proc/self/exe", process->program, sizeof(process->program) - 1);
     if (length < 0) {
         process->program[0] = '\0';
@@ -220,6 +239,7 @@ static void leave_thread(void *slot)
 {
     (void)slot; /* after a fork it is the parent's */
     if (opd_thread.slot != NULL && opd_here_is_same()) {
+        opd_calls_abandon(opd_thread.slot); /* the frames of its open calls are gone */
         set_state(opd_thread.slot, OPD_SLOT_ENDED);
     }
     opd_thread.slot = NULL;
@@ -231,7 +251,8 @@ static void prepare_slot(opd_slot *slot)
     slot->tid = (uint32_t)syscall(SYS_gettid);
     slot->number = 0;
     slot->depth = 0;
-    slot->is_busy = 0;
+    slot->busy = 0;
+    slot->is_pinned = 0;
     slot->seed = 0;
     slot->lease = 0;
     slot->pending.outcome = OPD_OUTCOME_OK;
@@ -267,10 +288,15 @@ bool opd_here_attach(void)
     }
     int saved = errno;
     uint64_t epoch = 0;
-    if (atomic_compare_exchange_strong(&here->guard->epoch, &epoch, EPOCH_ATTACHING)) {
-        attach_process();
-        epoch = atomic_load(&here->guard->epoch);
+    if (atomic_load(&here->guard->epoch) == 0) {
+        sigset_t signals;
+        opd_here_hold_signals(&signals);
+        if (atomic_compare_exchange_strong(&here->guard->epoch, &epoch, EPOCH_ATTACHING)) {
+            attach_process();
+        }
+        opd_here_release_signals(&signals);
     }
+    epoch = atomic_load(&here->guard->epoch);
     errno = saved;
     return epoch != EPOCH_ATTACHING;
 }
@@ -288,6 +314,8 @@ opd_slot *opd_here_attach_thread(void)
         errno = saved;
         return NULL; /* being attached by another thread, or refused before */
     }
+    sigset_t signals;
+    opd_here_hold_signals(&signals);
     opd_thread.slot = NULL;
     opd_thread.epoch = epoch;
     opd_slot *slot = claim_slot(here->process);
@@ -301,6 +329,7 @@ opd_slot *opd_here_attach_thread(void)
     } else {
         atomic_fetch_add(&here->process->threads_lost, 1);
     }
+    opd_here_release_signals(&signals);
     errno = saved;
     return opd_thread.slot;
 }

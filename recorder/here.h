@@ -6,6 +6,7 @@
 #ifndef OPD_HERE_H
 #define OPD_HERE_H
 
+#include <signal.h>
 #include <time.h>
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -107,6 +108,10 @@ static inline void opd_here_set_floating(uint32_t mode)
     (void)mode;
 #endif
 }
+
+/* No handler of the program may jump out of the loader, or of what is done once only: all but faults wait. */
+void opd_here_hold_signals(sigset_t *old);
+void opd_here_release_signals(const sigset_t *old);
 
 /* Pages made present, by the kernel or by allocating the file's blocks; never a fault. */
 bool opd_here_populate(void *start, uint64_t bytes);

@@ -59,18 +59,13 @@ void opd_interpose_begin(opd_wrapped *frame, const opd_site *site, const opd_tar
 {
     const opd_control *control = opd_recorder.control;
     opd_slot *slot = opd_here_slot();
+    uint64_t place = (uint64_t)(uintptr_t)frame;
     frame->slot = NULL;
-    if (__builtin_expect(slot == NULL || slot->is_busy, 0)) {
+    if (__builtin_expect(slot == NULL, 0) || !opd_calls_enter(slot, place)) {
         return;
     }
-    slot->is_busy = 1;
-    atomic_signal_fence(memory_order_seq_cst);
     bool is_from_library = (target->modules >> 32 & OPD_CALL_FROM_LIBRARY) != 0;
-    while (__builtin_expect(slot->depth > 0 && !is_from_library, 0) &&
-           (slot->open[slot->depth - 1].flags & OPD_OPEN_BLAS) != 0) {
-        opd_calls_lose(slot); /* application code runs again, so the routine was left by a jump */
-    }
-    opd_open_call *open = opd_calls_push(slot, (uint64_t)(uintptr_t)frame, false);
+    opd_open_call *open = opd_calls_push(slot, place, is_from_library ? OPD_CALLER_LIBRARY : OPD_CALLER_PROGRAM);
     if (__builtin_expect(open == NULL || !opd_calls_in_range(control, slot->number), 0)) {
         opd_calls_leave(slot, open);
         return;
@@ -99,7 +94,7 @@ void opd_interpose_begin(opd_wrapped *frame, const opd_site *site, const opd_tar
         }
     }
     atomic_signal_fence(memory_order_seq_cst);
-    slot->is_busy = 0;
+    slot->busy = 0;
 }
 
 void opd_interpose_end(opd_wrapped *frame, const void *result, size_t size)
@@ -109,12 +104,12 @@ void opd_interpose_end(opd_wrapped *frame, const void *result, size_t size)
         return; /* not recorded, or the child of a fork made inside the call */
     }
     uint64_t now = opd_here_ticks();
-    slot->is_busy = 1;
+    slot->busy = (uint64_t)(uintptr_t)frame;
     atomic_signal_fence(memory_order_seq_cst);
     opd_open_call *open = &slot->open[frame->depth];
     uint64_t at = open->position;
     if (__builtin_expect(slot->depth <= frame->depth || open->frame != (uint64_t)(uintptr_t)frame, 0)) {
-        slot->is_busy = 0; /* given up as lost: a signal handler called a routine meanwhile */
+        slot->busy = 0; /* given up as lost: a signal handler called a routine meanwhile */
         return;
     }
     while (slot->depth > frame->depth + 1) {

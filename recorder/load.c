@@ -75,6 +75,7 @@ __attribute__((destructor)) static void unload(void)
     if (here->guard == NULL || atomic_load(&here->guard->epoch) <= 1 || here->process == NULL) {
         return;
     }
+    opd_crash_note_exit();
     uint32_t used = atomic_load(&here->process->slots_used);
     if (used == 0) {
         opd_module_note_all();

@@ -192,7 +192,7 @@ static void collect_for(const opd_record_options *options, const char *out, int 
     close(ready);
     if (written == (ssize_t)sizeof(collector.directory)) {
         opd_collector_follow(&collector, false);
-        opd_collector_finish_all(&collector, 0);
+        opd_collector_finish_all(&collector, OPD_STATUS_UNKNOWN);
     }
     opd_collector_close(&collector);
     opd_claim_release(&claim);

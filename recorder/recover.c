@@ -142,7 +142,7 @@ static void recover_session(opd_record_report *report, const char *directory)
             continue;
         }
         uint64_t before = report->calls;
-        opd_collector_finish(&collector, watched, 0);
+        opd_collector_finish(&collector, watched, OPD_STATUS_UNKNOWN);
         report->bundles += report->calls > before;
     }
     if (is_kept) {

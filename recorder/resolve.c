@@ -164,7 +164,7 @@ static uint64_t describe(const finding *found, void *provider, const struct dl_f
     return (uint64_t)provider_number | (uint64_t)caller_number << 16 | flags << 32;
 }
 
-const opd_target *opd_resolve(opd_site *site, const void *return_address)
+static const opd_target *resolve(opd_site *site, const void *return_address)
 {
     struct dl_find_object caller;
     bool has_caller = opd_module_find(&caller, return_address);
@@ -189,5 +189,14 @@ const opd_target *opd_resolve(opd_site *site, const void *return_address)
     do {
         target->next = is_early ? NULL : first;
     } while (!is_early && !atomic_compare_exchange_weak(&site->targets, &first, target));
+    return target;
+}
+
+const opd_target *opd_resolve(opd_site *site, const void *return_address)
+{
+    sigset_t signals;
+    opd_here_hold_signals(&signals);
+    const opd_target *target = resolve(site, return_address);
+    opd_here_release_signals(&signals);
     return target;
 }

@@ -104,9 +104,10 @@ typedef struct opd_queued_trigger {
     opd_shared_trigger trigger;
 } opd_queued_trigger;
 
-/* Written by the signal handler only. */
+/* Written by the crashing thread only. */
 typedef struct opd_shared_crash {
-    _Atomic uint32_t is_set;
+    _Atomic uint32_t is_set; /* 2 = filled */
+    uint32_t is_exit;        /* the program's own handler ended the process */
     int32_t signal, code;
     uint32_t tid;
     uint64_t address, pc;
@@ -119,7 +120,7 @@ typedef enum opd_slot_state { OPD_SLOT_FREE, OPD_SLOT_PREPARED, OPD_SLOT_TAKEN, 
 
 /* A call that has begun on a thread. */
 typedef struct opd_open_call {
-    uint64_t frame;    /* stack address of its wrapper: a call begun above it means that it was left by longjmp */
+    uint64_t frame;    /* stack address of its wrapper */
     uint64_t position; /* of its record; OPD_NO_LIMIT = dropped */
     uint32_t flags;    /* OPD_OPEN_... */
     uint32_t parts;    /* words from the record's start to its operand parts */
@@ -143,7 +144,8 @@ typedef struct opd_slot {
     uint64_t number;          /* calls of the current thread */
     uint64_t woken_at;        /* head when the collector was last woken */
     uint32_t depth;           /* open calls */
-    uint32_t is_busy;         /* inside the recorder: a signal handler's calls pass through */
+    uint32_t is_pinned;       /* the leased chunk is being written to */
+    uint64_t busy;            /* stack address of whoever is inside the recorder; 0 = nobody */
     opd_open_call open[OPD_OPEN_DEPTH];
     uint64_t seed;
     uint64_t lease;       /* data chunk of this thread: serial + 1; 0 = none */
@@ -190,7 +192,8 @@ typedef struct opd_process {
     _Atomic uint32_t slots_used;                       /* slots ever asked for */
     _Atomic uint32_t slot_states[OPD_PROCESS_THREADS]; /* opd_slot_state */
     _Atomic uint32_t threads_lost;                     /* threads that found no slot */
-    _Atomic uint32_t is_ended;                         /* the image ran its exit handlers */
+    _Atomic uint32_t is_ended;                         /* the image ran its exit handlers, or left by _exit */
+    _Atomic uint32_t handles_faults;                   /* SIGSEGV goes to a handler of the program, not to ours */
     _Atomic uint32_t freeze;                           /* opd_freeze_state */
     _Atomic uint32_t fired;                            /* triggers so far, for max_bundles */
     _Atomic uint32_t suppressed;                       /* triggers that were counted only */
@@ -290,6 +293,10 @@ static inline opd_slot *opd_session_slot(opd_process *process, uint32_t index)
 
 /* Start time of a process in clock ticks since boot; 0 when it does not exist or is a zombie. */
 uint64_t opd_session_start_time(int pid);
+
+/* How a process ended, as waitpid tells it, while nobody has waited for it yet. */
+#define OPD_STATUS_UNKNOWN (-1)
+int opd_session_wait_status(int pid, uint64_t start_time);
 
 /* The inode of this process's pid namespace; 0 when /proc does not tell. */
 uint64_t opd_session_pid_namespace(void);

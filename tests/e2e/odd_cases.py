@@ -41,4 +41,93 @@ def a_program_under_valgrind_is_recorded():
     assert run.status == 6 and run.report["calls"] == "9", (run.report, run.why, run.stderr)
 
 
+def in_flight(run):
+    return [call for call in run.runs[-1].calls if has(call, "in_flight")]
+
+
+def crash_under_a_handler_of_the_program_names_the_call():
+    """Whatever its handler does that ends the process: strikes again, exit(3), _exit(3); on any stack; in the program or its child."""
+    for mode in ("handler", "last", "stack", "child"):
+        for how in ("default", "exit", "quit"):
+            for where in ("operand", "result"):
+                run = same_as_alone([ODD, mode, how, where])
+                assert len(run.failures) == 1, (mode, how, where, run.report)
+                failure, failing = run.failures[0].failure, run.failures[0].calls[-1]
+                assert failure["outcome"] == "crash" and has(failing, "in_flight"), (mode, how, where, failure)
+                assert failure["call"] == failing["number"] == ("1" if mode == "stack" else "3"), (mode, how, where, failure)
+                assert failing["operands"]["A"]["stored"] == "1,0", "read before the routine met the fault"
+                if how != "default" and os.uname().machine == "x86_64":
+                    address = int(failure["address"], 16)
+                    assert failure["signal"] == "11" and 64 <= address < 64 + 128, (mode, how, where, failure)
+
+
+def recovery_from_a_fault_is_no_crash():
+    """A jump out of the routine, or of where the recorder reads for it: the call is flagged, those after it are there and not nested."""
+    for mode, calls, left in (("handler", 6, 1), ("last", 3, 1), ("stack", 80, 40), ("child", 8, 1)):
+        for where in ("operand", "result"):
+            run = same_as_alone([ODD, mode, "jump", where])
+            assert run.report["calls"] == str(calls) and run.report["nested"] == "0", (mode, where, run.report)
+            assert not run.failures and len(in_flight(run)) == left, (mode, where, run.failures, run.report)
+
+
+def a_program_that_is_asked_to_end_in_a_call_has_not_crashed():
+    env = dict(os.environ, OPENBLAS_NUM_THREADS="1")
+    for how in ("exit", "quit"):
+        run = same_as_alone([ODD, "stop", how], env=env)
+        assert run.status == 3 and not run.failures, (how, run.report)
+
+
+def jumps_out_of_anything_lose_no_later_call():
+    """An alarm strikes while the recorder copies or the routine runs, on either stack; 30 times."""
+    env = dict(os.environ, OPENBLAS_NUM_THREADS="1")
+    for stack in ([], ["other"]):
+        run = same_as_alone([ODD, "alarms", "30", *stack], env=env)
+        calls = run.runs[0].calls
+        small = [call for call in calls if not has(call, "in_flight") and "m=4," in call["what"]]
+        assert len(small) == 130, (stack, run.report)
+        assert run.report["nested"] == "0" and run.report["dropped"] == "0", (stack, run.report)
+        assert all(call["operands"]["A"]["before"] != "-" for call in small), "copies go on too"
+
+
+def threads_that_end_in_a_routine_blame_nobody():
+    for where in ("operand", "result"):
+        run = same_as_alone([ODD, "threads", where])
+        assert run.report["calls"] == "45" and not run.failures, (where, run.report)
+        run = same_as_alone([ODD, "threads", where, "crashes"])
+        assert [bundle.failure["call"] for bundle in run.failures] == ["0"], (where, run.failures[0].failure)
+
+
+def faulthandler_of_python_prints_and_the_crash_is_recorded():
+    need_numpy()
+    if SANITIZED:
+        raise Skip("the sanitizer's runtime has handlers of its own")
+    text = ("import ctypes, numpy as np\na = np.ones((4, 4)); a @ a\nd = ctypes.c_double\np = a.ctypes.data_as(ctypes.c_void_p)\n"
+            "ctypes.CDLL(None).cblas_dgemm(101, 111, 111, 4, 4, 4, d(1), p, 4, ctypes.c_void_p(64), 4, d(0), p, 4)")
+    run = Run([PYTHON, "-X", "faulthandler", "-c", text])
+    assert run.status == 139 and "Fatal Python error: Segmentation fault" in run.stderr, run.stderr
+    failing = run.failures[0].calls[-1]
+    assert run.failures[0].failure["outcome"] == "crash" and has(failing, "in_flight"), run.failures[0].failure
+    assert failing["symbol"] == "cblas_dgemm" and failing["operands"]["A"]["stored"] == "1,0", failing
+
+
+def forked_workers_name_the_library():
+    need_numpy()
+    text = ("import multiprocessing as mp, numpy as np, sys\ndef work(i):\n    a = np.full((8, 8), 1e200)\n"
+            "    with np.errstate(all='ignore'): return float((a @ a)[0, 0])\n"
+            "a = np.ones((8, 8))\nif sys.argv[1] == 'warm': a @ a\nwith mp.get_context('fork').Pool(2) as p: print(p.map(work, range(4)))")
+    for warm in ("warm", "cold"):
+        run = same_as_alone([PYTHON, "-c", text, warm])
+        assert len(run.failures) == 4, run.report
+        for bundle in run.failures:
+            assert bundle.head["pid"] != "0" and "blas" in bundle.calls[-1]["provider"], (warm, bundle.calls[-1])
+
+
+def short_time_limits_have_operands():
+    env = dict(os.environ, OPENBLAS_NUM_THREADS="1")
+    run = Run([ODD, "large", "1100"], ["trigger=timeout=0.002"], env=env)
+    assert run.failures and run.failures[0].failure["outcome"] == "timeout", run.report
+    failing = run.failures[0].calls[-1]
+    assert all(failing["operands"][name]["stored"].startswith("1") for name in "ABC"), failing["operands"]
+
+
 main(globals())

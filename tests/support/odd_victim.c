@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -167,7 +166,6 @@ static int child(const char *how, const char *where)
     return 0;
 }
 
-/* stop REACTION: asked to end while a routine runs, it does so in order. */
 static void *send_stop(void *target)
 {
     usleep(100000);
@@ -184,6 +182,15 @@ static void multiply_long(int side, int times)
     free(large);
 }
 
+/* large SIDE: one product of that size. */
+static int large(const char *side, const char *unused)
+{
+    (void)unused;
+    multiply_long((int)strtol(side, NULL, 10), 1);
+    return 0;
+}
+
+/* stop REACTION: asked to end while a routine runs, it does so in order. */
 static int stop(const char *how, const char *unused)
 {
     (void)unused;
@@ -277,8 +284,8 @@ static const struct {
     const char *name;
     int (*run)(const char *argument, const char *second);
 } modes[] = {
-    { "images", images }, { "handler", handler }, { "last", last },     { "stack", stack },
-    { "child", child },   { "stop", stop },       { "alarms", alarms }, { "threads", threads },
+    { "images", images }, { "handler", handler }, { "last", last },       { "stack", stack }, { "child", child },
+    { "stop", stop },     { "alarms", alarms },   { "threads", threads }, { "large", large },
 };
 
 int main(int count, char **arguments)
