@@ -85,8 +85,8 @@ static void describe_libraries(char *text, size_t size, const opd_bundle *bundle
         const opd_module *module = opd_bundle_module(bundle, i);
         size_t used = strlen(text);
         if (module != NULL && (module->core[0] != '\0' || module->config[0] != '\0')) {
-            snprintf(text + used, size - used, "%s%s %s %s, %d threads", used > 0 ? "; " : "", module->path,
-                     module->build_id, module->core, module->threads);
+            snprintf(text + used, size - used, "%s%s %s %s, %d thread%s", used > 0 ? "; " : "", module->path,
+                     module->build_id, module->core, module->threads, opd_phrase_plural((uint64_t)module->threads));
         }
     }
 }

@@ -90,8 +90,10 @@ static int print_report(const opd_view_report *report, const export_options *o)
     }
     char words[4096];
     opd_phrase_bytes(words, sizeof words, report->bytes);
-    printf("%s: %s, %s, %" PRIu64 " calls, %" PRIu64 " instants, %" PRIu64 " flows on %" PRIu64 " tracks", o->files.out,
-           opd_view_format_name(format), words, report->slices, report->instants, report->flows, report->tracks);
+    printf("%s: %s, %s, %" PRIu64 " call%s, %" PRIu64 " instant%s, %" PRIu64 " flow%s on %" PRIu64 " track%s",
+           o->files.out, opd_view_format_name(format), words, report->slices, opd_phrase_plural(report->slices),
+           report->instants, opd_phrase_plural(report->instants), report->flows, opd_phrase_plural(report->flows),
+           report->tracks, opd_phrase_plural(report->tracks));
     if (report->unfinished > 0) {
         printf(", %" PRIu64 " unfinished", report->unfinished);
     }

@@ -64,9 +64,11 @@ static int print_recovered(const opd_record_report *report, const salvage_option
     }
     if (!o->shared.is_quiet && report->bundles > 0) {
         char word[4096];
-        printf("%s: %u bundles made, %" PRIu64 " calls in them", o->files.path, report->bundles, report->calls);
+        printf("%s: %u bundle%s made, %" PRIu64 " call%s in %s", o->files.path, report->bundles,
+               opd_phrase_plural(report->bundles), report->calls, opd_phrase_plural(report->calls),
+               report->bundles == 1 ? "it" : "them");
         if (report->dropped > 0) {
-            printf("; %" PRIu64 " calls were overwritten before", report->dropped);
+            printf("; %" PRIu64 " call%s overwritten before", report->dropped, opd_phrase_plural(report->dropped));
         }
         printf("\n");
         opd_phrase_shell(word, sizeof word, o->files.path);
@@ -115,10 +117,12 @@ static int run(const opd_command *self, int argc, char **argv)
     }
     if (!o.shared.is_quiet) {
         char word[4096];
-        printf("%s: %" PRIu64 " records kept, %" PRIu64 " calls, %" PRIu64 " tensors; lost: %" PRIu64
-               " records, %" PRIu64 " tensors, %" PRIu64 " bytes\n",
-               o.files.out, report.records_kept, report.calls, report.tensors_kept, report.records_lost,
-               report.tensors_lost, report.bytes_lost);
+        printf("%s: %" PRIu64 " record%s kept, %" PRIu64 " call%s, %" PRIu64 " tensor%s; lost: %" PRIu64
+               " record%s, %" PRIu64 " tensor%s, %" PRIu64 " byte%s\n",
+               o.files.out, report.records_kept, opd_phrase_plural(report.records_kept), report.calls,
+               opd_phrase_plural(report.calls), report.tensors_kept, opd_phrase_plural(report.tensors_kept),
+               report.records_lost, opd_phrase_plural(report.records_lost), report.tensors_lost,
+               opd_phrase_plural(report.tensors_lost), report.bytes_lost, opd_phrase_plural(report.bytes_lost));
         opd_phrase_shell(word, sizeof word, o.files.out);
         opd_print_next("ops-debug show %s", word);
     }

@@ -205,7 +205,7 @@ static void print_environment(const opd_bundle *bundle, bool with_all)
         }
         printf("library      %s%s%s", module->path, module->core[0] != '\0' ? ", core " : "", module->core);
         if (module->threads > 0) {
-            printf(", %d threads", module->threads);
+            printf(", %d thread%s", module->threads, opd_phrase_plural((uint64_t)module->threads));
         }
         if (with_all && module->build_id[0] != '\0') {
             printf(", build-id %s", module->build_id);
@@ -383,7 +383,8 @@ static void print_head(const opd_bundle *bundle)
         }
     }
     if (state->unknown > 0) {
-        printf("unknown      %" PRIu64 " records of kinds that this build does not know\n", state->unknown);
+        printf("unknown      %" PRIu64 " record%s of kinds that this build does not know\n", state->unknown,
+               opd_phrase_plural(state->unknown));
     }
 }
 

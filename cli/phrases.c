@@ -132,9 +132,14 @@ void opd_phrase_bytes(char *text, size_t size, uint64_t bytes)
     snprintf(text, size, "%.*f %s", i == 0 || value >= 100 ? 0 : 1, value, names[i]);
 }
 
+const char *opd_phrase_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 void opd_phrase_count(char *text, size_t size, uint64_t count, const char *noun)
 {
-    snprintf(text, size, "%" PRIu64 " %s%s", count, noun, count == 1 ? "" : "s");
+    snprintf(text, size, "%" PRIu64 " %s%s", count, noun, opd_phrase_plural(count));
 }
 
 typedef struct flag_word {

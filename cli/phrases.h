@@ -20,6 +20,8 @@ void opd_phrase_health(char *text, size_t size, const opd_health *health);
 void opd_phrase_time(char *text, size_t size, uint64_t ns);
 /* "12.5 MB" */
 void opd_phrase_bytes(char *text, size_t size, uint64_t bytes);
+/* The ending of a noun that takes an s: "" for one */
+const char *opd_phrase_plural(uint64_t count);
 /* "1 call", "2 calls": noun takes an s */
 void opd_phrase_count(char *text, size_t size, uint64_t count, const char *noun);
 /* "in flight, nested, bad argument 3"; "" = nothing to say */

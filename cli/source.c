@@ -153,13 +153,13 @@ opd_status opd_source_open(opd_bundle **out, const char *path, const opd_shared 
     }
     char damage[96] = "";
     if (state->damaged > 0) {
-        snprintf(damage, sizeof damage, "%sdamaged in %" PRIu64 " places, first at offset %" PRIu64,
-                 state->is_partial ? ", " : "", state->damaged, state->first_damage);
+        snprintf(damage, sizeof damage, "%sdamaged in %" PRIu64 " place%s, first at offset %" PRIu64,
+                 state->is_partial ? ", " : "", state->damaged, opd_phrase_plural(state->damaged), state->first_damage);
     }
     fprintf(stderr,
-            "ops-debug: %s: %s%s; its %" PRIu64
-            " whole records are read; ops-debug salvage makes a sound bundle of them\n",
-            opd_bundle_path(*out), state->is_partial ? "not complete" : "", damage, state->records);
+            "ops-debug: %s: %s%s; %" PRIu64 " whole record%s read; ops-debug salvage makes a sound bundle of that\n",
+            opd_bundle_path(*out), state->is_partial ? "not complete" : "", damage, state->records,
+            opd_phrase_plural(state->records));
     return OPD_OK;
 }
 

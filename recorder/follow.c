@@ -143,7 +143,7 @@ void opd_collector_finish_all(opd_collector *collector, int wait_status)
     }
     uint32_t refused = atomic_load(&collector->control->refused);
     if (refused > 0) {
-        opd_collector_trouble(collector, "%u process images found no room for their calls and are not recorded",
-                              refused);
+        opd_collector_trouble(collector, "%u process image%s found no room for calls and had none recorded", refused,
+                              refused == 1 ? "" : "s");
     }
 }
