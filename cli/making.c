@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls made from an operator's name and wishes: the operator found, the inputs filled, the result kept in a bundle. */
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <opsdebug/kernel.h>
+#include <opsdebug/memory.h>
+
+#include "making.h"
+
+#define MEMORY_LIMIT ((uint64_t)8 << 30)
+
+error_t opd_making_parse(int key, char *arg, const struct argp_state *state, opd_making *making)
+{
+    switch (key) {
+    case OPD_KEY_OP:
+        making->op = arg;
+        return 0;
+    case OPD_KEY_SHAPES:
+        making->wish.shapes = arg;
+        return 0;
+    case OPD_KEY_DTYPE:
+        making->wish.dtype = opd_dtype_parse(arg);
+        if (making->wish.dtype == OPD_DTYPE_NONE) {
+            opd_usage_error(state, "--dtype %s: f16, bf16, f32, f64, i8 .. i64, u8 .. u64 or bool", arg);
+        }
+        return 0;
+    case OPD_KEY_ATTRS:
+        making->wish.attributes = arg;
+        return 0;
+    case OPD_KEY_VARIANT:
+        making->variant = arg;
+        return 0;
+    case OPD_KEY_OP_LIBRARY:
+        making->library = arg;
+        return 0;
+    case OPD_KEY_SEED:
+        making->seed = opd_parse_count(state, "--seed", arg, 0, UINT64_MAX);
+        return 0;
+    case OPD_KEY_FILL:
+        if (opd_fill_parse(&making->fill, arg) != OPD_OK) {
+            opd_usage_error(state, "--fill %s: %s", arg, opd_error_text());
+        }
+        making->has_fill = true;
+        return 0;
+    case ARGP_KEY_END:
+        if (making->op == NULL) {
+            opd_usage_error(state, "name the operator with --op");
+        }
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* Changes of single characters between two words, at most a few. */
+static int distance_of(const char *a, const char *b)
+{
+    int row[64];
+    int size = (int)strlen(b);
+    if (size >= (int)OPD_COUNT(row)) {
+        return 99;
+    }
+    for (int i = 0; i <= size; i++) {
+        row[i] = i;
+    }
+    for (int k = 1; a[k - 1] != '\0'; k++) {
+        int diagonal = row[0];
+        row[0] = k;
+        for (int i = 1; i <= size; i++) {
+            bool is_same = (a[k - 1] | 32) == (b[i - 1] | 32);
+            int best = diagonal + (is_same ? 0 : 1);
+            best = row[i] + 1 < best ? row[i] + 1 : best;
+            best = row[i - 1] + 1 < best ? row[i - 1] + 1 : best;
+            diagonal = row[i];
+            row[i] = best;
+        }
+    }
+    return row[size];
+}
+
+opd_status opd_making_find(const opd_op **out, const char *name)
+{
+    static const char *const order[] = { "ai.onnx", "opsdebug", NULL };
+    const char *dot = strrchr(name, '.');
+    const opd_op *nearest = NULL;
+    int least = 99;
+    for (size_t k = 0; k < OPD_COUNT(order); k++) {
+        for (int i = 0; i < opd_op_count(); i++) {
+            const opd_op *op = opd_op_at(i);
+            bool is_blas = strcmp(op->domain, "blas") == 0;
+            if (is_blas || (order[k] != NULL && strcmp(op->domain, order[k]) != 0)) {
+                continue;
+            }
+            bool is_domain = dot == NULL || (strlen(op->domain) == (size_t)(dot - name) &&
+                                             memcmp(op->domain, name, (size_t)(dot - name)) == 0);
+            if (is_domain && strcmp(op->name, dot != NULL ? dot + 1 : name) == 0) {
+                *out = op;
+                return OPD_OK;
+            }
+            int distance = distance_of(dot != NULL ? dot + 1 : name, op->name);
+            if (distance < least) {
+                least = distance;
+                nearest = op;
+            }
+        }
+    }
+    if (nearest != NULL && least <= 3) {
+        return opd_fail(OPD_E_NOTFOUND, "no operator %s; did you mean %s.%s? (ops-debug ops lists them)", name,
+                        nearest->domain, nearest->name);
+    }
+    return opd_fail(OPD_E_NOTFOUND, "no operator %s; ops-debug ops lists them", name);
+}
+
+opd_status opd_making_case(opd_case *out, const opd_making *making)
+{
+    const opd_op *op = NULL;
+    opd_call call;
+    opd_case item = { 0 };
+    opd_status status = making->library != NULL ? opd_library_load(making->library) : OPD_OK;
+    if (status == OPD_OK) {
+        status = opd_making_find(&op, making->op);
+    }
+    if (status == OPD_OK) {
+        status = opd_call_make(&call, op, &making->wish);
+    }
+    if (status == OPD_OK) {
+        status = opd_case_allocate(&item, &call, MEMORY_LIMIT);
+    }
+    if (status == OPD_OK) {
+        status = opd_call_generate(&item.call, making->seed, making->has_fill ? &making->fill : NULL);
+        if (status != OPD_OK) {
+            opd_case_done(&item);
+        }
+    }
+    if (status != OPD_OK) {
+        return status;
+    }
+    item.call.seed = making->seed;
+    item.call.number = 1;
+    item.call.pid = (uint32_t)getpid();
+    item.call.thread = item.call.pid;
+    for (int i = 0; i < item.call.operand_count; i++) {
+        opd_operand *operand = &item.call.operands[i];
+        if (operand->role == OPD_ROLE_OUT) { /* its shape may hang on contents: the memory comes with the run */
+            operand->view.data = NULL;
+            operand->view.storage = NULL;
+            operand->view.storage_bytes = 0;
+        }
+        operand->address = (uint64_t)(uintptr_t)operand->view.data;
+    }
+    *out = item;
+    return OPD_OK;
+}
+
+opd_status opd_making_save(const char *path, const opd_case *item, const opd_replay_result *result)
+{
+    struct timespec now;
+    opd_writer *writer = NULL;
+    opd_environment_info environment;
+    bool has_failure = result->observed.outcome != OPD_OUTCOME_OK;
+    opd_header_info header = { .pid = (uint32_t)getpid() };
+    snprintf(header.kind, sizeof header.kind, "%s", has_failure ? "failure" : "api");
+    clock_gettime(CLOCK_REALTIME, &now);
+    header.created_realtime_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+    snprintf(header.capture, sizeof header.capture, "inputs");
+    snprintf(header.producer, sizeof header.producer, "ops-debug %s", OPD_VERSION);
+    opd_status status = opd_environment_read(&environment);
+    if (status == OPD_OK) {
+        status = opd_writer_open(&writer, path, &header);
+    }
+    if (status != OPD_OK) {
+        return status;
+    }
+    opd_call call = item->call;
+    status = opd_writer_environment(writer, &environment);
+    if (status == OPD_OK) {
+        status = opd_writer_call_with_data(writer, &call);
+    }
+    if (status == OPD_OK && has_failure) {
+        opd_failure failure = result->observed;
+        failure.thread = call.thread;
+        failure.call_number = call.number;
+        status = opd_writer_failure(writer, &failure);
+    }
+    if (status != OPD_OK) {
+        opd_writer_abandon(writer, false);
+        return status;
+    }
+    return opd_writer_close(writer);
+}
