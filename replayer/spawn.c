@@ -33,7 +33,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void limit(int resource, rlim_t most)
+static void limit(enum __rlimit_resource resource, rlim_t most)
 {
     struct rlimit value;
     if (getrlimit(resource, &value) == 0 && value.rlim_max >= most) {
