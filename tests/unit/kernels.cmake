@@ -15,3 +15,8 @@ endforeach()
 # Private headers of kernels/ are opened for it: kernels come from libraries otherwise.
 opd_add_test(test_definition ${CMAKE_CURRENT_LIST_DIR}/test_definition.c LABEL unit LINK opd_kernels opd_proto m)
 target_include_directories(test_definition PRIVATE ${CMAKE_SOURCE_DIR}/kernels)
+
+# Against numpy, run as a process of its own.
+opd_add_test(test_normalize_numpy ${CMAKE_CURRENT_LIST_DIR}/test_normalize_numpy.c ${CMAKE_CURRENT_LIST_DIR}/numpy_process.c
+  LABEL unit LINK opd_kernels m)
+target_compile_definitions(test_normalize_numpy PRIVATE OPD_NUMPY_SCRIPT="${CMAKE_CURRENT_LIST_DIR}/normalize_numpy.py")
