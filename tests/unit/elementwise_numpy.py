@@ -27,18 +27,16 @@ ONNX = {1: "f32", 2: "u8", 3: "i8", 4: "u16", 5: "i16", 6: "i32", 7: "i64", 9: "
 WIDE = np.longdouble
 
 
-def limits(dtype):
-    info = np.iinfo(DTYPES[dtype])
-    return int(info.min), int(info.max)
+LIMITS = {name: (int(np.iinfo(kind).min), int(np.iinfo(kind).max)) for name, kind in DTYPES.items() if name[0] in "iu"}
 
 
 def wrap(value, dtype):
-    low, high = limits(dtype)
+    low, high = LIMITS[dtype]
     return (value - low) % (high - low + 1) + low
 
 
 def saturate(value, dtype):
-    low, high = limits(dtype)
+    low, high = LIMITS[dtype]
     if value != value:
         return 0
     if np.isinf(value):
@@ -49,7 +47,7 @@ def saturate(value, dtype):
 def load(array, dtype):
     """Floats as long double, integers as Python's own."""
     if dtype == "bf16":
-        return (array.astype(np.uint32) << 16).view(np.float32).astype(WIDE)
+        return (np.atleast_1d(array).astype(np.uint32) << 16).view(np.float32).astype(WIDE).reshape(array.shape)
     return array.astype(WIDE) if dtype in FLOATS else array.astype(object)
 
 
@@ -63,7 +61,7 @@ def truncated(a, b):
 def whole_power(a, b, dtype):
     if b >= 0:
         return pow(a, b, 1 << 64) if a >= 0 else (-1) ** (b & 1) * pow(-a, b, 1 << 64)
-    return limits(dtype)[1] if a == 0 else 1 if a == 1 else (-1) ** (b & 1) if a == -1 else 0
+    return LIMITS[dtype][1] if a == 0 else 1 if a == 1 else (-1) ** (b & 1) if a == -1 else 0
 
 
 def power(a, b):
@@ -81,7 +79,8 @@ def integer_rule(op, dtype, x, second):
         "Clip": lambda a, b, c: min(max(a, b), c),
         "Pow": lambda a, b: whole_power(a, b, dtype) if second not in FLOATS else saturate(power(WIDE(a), b), dtype),
     }
-    rule = np.frompyfunc(lambda *v: wrap(int(rules[op](*v)), dtype), len(x), 1)
+    of = rules[op]
+    rule = np.frompyfunc(lambda *v: wrap(int(of(*v)), dtype), len(x), 1)
     return rule(*x)
 
 
@@ -159,7 +158,7 @@ def compare_floats(want, got, dtype, case):
 def clip_bounds(items, x, dtype):
     """An absent bound as one that does nothing."""
     given = iter(x)
-    low, high = (np.nan, np.nan) if dtype in FLOATS else limits(dtype)
+    low, high = (np.nan, np.nan) if dtype in FLOATS else LIMITS[dtype]
     none = [None, np.full((), low, WIDE if dtype in FLOATS else object), np.full((), high, WIDE if dtype in FLOATS else object)]
     items = items + [None] * (3 - len(items))
     return [next(given) if item else none[i] for i, item in enumerate(items)]
@@ -168,9 +167,8 @@ def clip_bounds(items, x, dtype):
 def judge(case, got, want, dtype):
     want = np.broadcast_to(want, got.shape)
     if dtype in FLOATS:
-        with np.errstate(all="ignore"):
-            return compare_floats(want.astype(WIDE), got.astype(WIDE), dtype, case)
-    return np.asarray(got != want, bool)
+        return compare_floats(want.astype(WIDE), load(got, dtype), dtype, case)
+    return got != want.astype(got.dtype)
 
 
 def main():
@@ -182,17 +180,21 @@ def main():
 
             def take(item):
                 array = np.frombuffer(file.read(item["bytes"]), DTYPES.get(item["dtype"], np.uint16))
-                return load(array, item["dtype"]).reshape(item["shape"])
+                return array.reshape(item["shape"])
             present = [item for item in case["inputs"] if item]
             dtypes = [item["dtype"] for item in present]
-            x = [take(item) for item in present]
+            x = [load(take(item), item["dtype"]) for item in present]
             if case["op"] == "Clip":
                 x = clip_bounds(case["inputs"], x, dtypes[0])
             case["loaded"] = x
             want = expected(case, x, dtypes)
+            verdicts = {}  # variants mostly give the same bits
             for item in case["outputs"]:
                 got = take(item)
-                bad = judge(case, got, want, item["dtype"])
+                key = got.tobytes()
+                if key not in verdicts:
+                    verdicts[key] = judge(case, got, want, item["dtype"])
+                bad = verdicts[key]
                 results += got.size
                 if bad.any():
                     wrong += int(bad.sum())
