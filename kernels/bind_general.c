@@ -15,7 +15,10 @@ static bool is_absent(const opd_operand *operand)
     return (operand->flags & OPD_OPERAND_ABSENT) != 0;
 }
 
-/* Row-major strides, unless the view has this dtype and shape already: then those it has. errors: E_INVALID it does not fit int64. */
+/*
+ * Row-major strides, unless the view has this dtype and shape already: then those it has. A view that outgrows its storage loses its memory.
+ * errors: E_INVALID it does not fit int64.
+ */
 static opd_status reshape(opd_tensor *view, opd_dtype dtype, int rank, const int64_t *shape)
 {
     bool is_same =
@@ -26,8 +29,13 @@ static opd_status reshape(opd_tensor *view, opd_dtype dtype, int rank, const int
     opd_tensor made;
     opd_status status = opd_tensor_contiguous(&made, dtype, rank, shape, view->data);
     if (status == OPD_OK) {
-        made.storage = view->storage;
-        made.storage_bytes = view->storage_bytes;
+        bool is_in_storage = view->data != NULL && view->storage != NULL;
+        uint64_t offset = is_in_storage ? (uint64_t)((uintptr_t)view->data - (uintptr_t)view->storage) : 0;
+        bool has_room =
+            !is_in_storage || (offset <= view->storage_bytes && made.storage_bytes <= view->storage_bytes - offset);
+        made.data = has_room ? view->data : NULL;
+        made.storage = has_room ? view->storage : NULL;
+        made.storage_bytes = has_room ? view->storage_bytes : 0;
         *view = made;
     }
     return status;
@@ -58,10 +66,7 @@ static opd_status write_symbols(opd_call *call, const opd_binding *binding)
             }
             opd_value *symbol = &call->symbols[at++];
             memset(symbol, 0, sizeof *symbol);
-            memcpy(symbol->name, value->name.at, (size_t)value->name.size);
-            if (value->reach > OPD_REACH_MAYBE) {
-                snprintf(symbol->name + value->name.size, sizeof symbol->name - (size_t)value->name.size, "%d", e);
-            }
+            opd_name_numbered(symbol->name, value->name, value->reach > OPD_REACH_MAYBE ? e : -1);
             symbol->kind = OPD_VALUE_INT;
             symbol->i = binding->rank[slot] > e ? binding->dims[slot][e] : 0;
         }
@@ -197,7 +202,7 @@ static opd_status resize_outputs(opd_call *call, opd_binding *binding)
         if (i >= call->operand_count) {
             memset(operand, 0, sizeof *operand);
         }
-        snprintf(operand->name, sizeof operand->name, "%.*s%d", last->name.size, last->name.at, i - first);
+        opd_name_numbered(operand->name, last->name, i - first);
         operand->role = last->role;
     }
     call->operand_count = first + (int)times;

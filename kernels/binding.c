@@ -18,14 +18,24 @@ void opd_operand_describe(char text[OPD_OPERAND_TEXT], const opd_operand *operan
 
 /* ------------------------------------------------------------------------------------------------- operands */
 
+void opd_name_numbered(char text[OPD_NAME], opd_slice name, int number)
+{
+    size_t size = name.size < OPD_NAME - 3 ? (size_t)name.size : OPD_NAME - 3;
+    memset(text, 0, OPD_NAME);
+    memcpy(text, name.at, size);
+    if (number >= 10) {
+        text[size++] = (char)('0' + number / 10 % 10);
+    }
+    if (number >= 0) {
+        text[size] = (char)('0' + number % 10);
+    }
+}
+
 /* "X" of a plain operand, "X3" of a variadic one. */
 static bool has_operand_name(const opd_plan_operand *operand, const char *name, int ordinal)
 {
-    char expected[OPD_NAME + 8];
-    int size = snprintf(expected, sizeof expected, "%.*s", operand->name.size, operand->name.at);
-    if (operand->is_variadic) {
-        snprintf(expected + size, sizeof expected - (size_t)size, "%d", ordinal);
-    }
+    char expected[OPD_NAME];
+    opd_name_numbered(expected, operand->name, operand->is_variadic ? ordinal : -1);
     return strncmp(expected, name, OPD_NAME) == 0;
 }
 
@@ -168,17 +178,11 @@ void opd_binding_set(opd_binding *binding, int slot, int element, int64_t size, 
 /* Is this the call's symbol for a dimension of the plan's? "m", or "n0" of "n...". */
 static bool is_symbol_of(const opd_plan_value *value, const opd_value *symbol, int element)
 {
-    size_t size = (size_t)value->name.size;
-    if (symbol->kind != OPD_VALUE_INT || memcmp(symbol->name, value->name.at, size) != 0) {
-        return false;
-    }
-    const char *rest = symbol->name + size;
-    if (value->reach <= OPD_REACH_MAYBE) {
-        return rest[0] == '\0' && element == 0;
-    }
-    char digits[8];
-    snprintf(digits, sizeof digits, "%d", element);
-    return strcmp(rest, digits) == 0;
+    char expected[OPD_NAME];
+    bool is_single = value->reach <= OPD_REACH_MAYBE;
+    opd_name_numbered(expected, value->name, is_single ? -1 : element);
+    return symbol->kind == OPD_VALUE_INT && (!is_single || element == 0) &&
+           strncmp(expected, symbol->name, OPD_NAME) == 0;
 }
 
 opd_status opd_binding_of_call(opd_binding *out, const opd_call *call, const opd_plan *plan)

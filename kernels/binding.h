@@ -70,6 +70,9 @@ opd_status opd_general_init(opd_call *out, const opd_op *op, const char *name, o
 opd_status opd_general_attributes(opd_call *out, const opd_op *op);
 opd_status opd_general_compact(opd_call *call, const opd_plan *plan);
 
+/* "X" and "X3": a name alone (number < 0) or with a number below 100. Longer names are cut. */
+void opd_name_numbered(char text[OPD_NAME], opd_slice name, int number);
+
 /* "B f32[3, 4]"; borrowed text of the operand and its view. */
 #define OPD_OPERAND_TEXT 160
 void opd_operand_describe(char text[OPD_OPERAND_TEXT], const opd_operand *operand);

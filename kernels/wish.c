@@ -191,8 +191,8 @@ static opd_status lay_operands(const struct wish *wish, int times, const char *o
             }
             opd_operand *operand = &call->operands[call->operand_count++];
             memset(operand, 0, sizeof *operand);
-            snprintf(operand->name, sizeof operand->name, pattern->is_variadic ? "%.*s%d" : "%.*s", pattern->name.size,
-                     pattern->name.at, i);
+            opd_name_numbered(operand->name, pattern->name, pattern->is_variadic ? i : -1);
+            operand->view = (opd_tensor){ .rank = 1, .stride = { 1 } }; /* no elements, until something says */
             operand->role = pattern->role;
             operand->flags = is_absent ? OPD_OPERAND_ABSENT : 0;
         }

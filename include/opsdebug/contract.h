@@ -109,7 +109,8 @@ typedef enum opd_overflow { OPD_OVERFLOW_WRAP, OPD_OVERFLOW_SATURATE } opd_overf
 struct opd_call;
 /*
  * Checks what the signature cannot say, and sets dtype, rank and shape of the outputs' views that it cannot (strides follow). Symbols of the inputs are set; contents
- * by opd_call_content(), attributes by opd_call_int() and its like. errors: E_INVALID says what does not fit.
+ * by opd_call_content(), attributes by opd_call_int() and its like. What depends on a content that is not known (-1) stays as it is. Attributes may be
+ * anything of their kind: divisors and positions are to be checked. errors: E_INVALID says what does not fit.
  */
 typedef opd_status opd_shape_function(struct opd_call *call);
 /* Fills the operand at index, whose view has memory, when fill() cannot say how. true = done, false = as fill() or the default says. */

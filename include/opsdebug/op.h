@@ -258,7 +258,8 @@ opd_status opd_call_make(opd_call *out, const opd_op *op, const opd_call_wish *w
 
 /*
  * Fills the inputs, whose views have memory: as the contract says where it does, else with fill (NULL: the contract's default, normal for floats,
- * small integers else); stream = operand index. The bits depend on seed only. Then outputs of content-dependent shape are bound.
+ * small integers else); stream = operand index. The bits depend on seed only. Then outputs of content-dependent shape are bound: one that outgrows
+ * its storage loses its memory (view.data NULL).
  */
 opd_status opd_call_generate(opd_call *call, uint64_t seed, const opd_fill *fill);
 

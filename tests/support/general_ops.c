@@ -23,6 +23,9 @@ static opd_status conv_shape(opd_call *call)
     y->shape[1] = w->shape[0];
     for (int d = 2; d < x->rank; d++) {
         int64_t step = given > d - 2 ? strides[d - 2] : 1;
+        if (step < 1) {
+            return opd_fail(OPD_E_INVALID, "Conv: a stride of %lld", (long long)step);
+        }
         y->shape[d] = (x->shape[d] - w->shape[d]) / step + 1;
     }
     return OPD_OK;
@@ -34,9 +37,9 @@ static opd_status expand_shape(opd_call *call)
     int64_t shape[OPD_MAX_RANK];
     int rank = opd_call_content(call, 1, shape, OPD_MAX_RANK);
     opd_tensor *y = &opd_call_operand(call, "Y")->view;
-    y->rank = rank >= 0 ? rank : 1;
-    for (int d = 0; d < y->rank; d++) {
-        y->shape[d] = rank >= 0 ? shape[d] : 0;
+    y->rank = rank >= 0 ? rank : y->rank; /* not known: as it is */
+    for (int d = 0; d < rank; d++) {
+        y->shape[d] = shape[d];
     }
     return OPD_OK;
 }
