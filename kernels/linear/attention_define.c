@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Definition of Attention and FusedAttention: y = softmax(softcap(scale q k') + bias) v, where what is excluded (mask, causality)
+ * has a bias of -Inf. As ONNX's own definition by MatMul and Softmax says, a row with nothing to attend to is NaN and a weight
+ * of 0 does not hide a NaN of V. Gauge: sum p |v| * (1 + largest |score| with all its terms taken absolute).
+ */
+#include <math.h>
+
+#include <opsdebug/memory.h>
+
+#include "linear_define.h"
+
+typedef struct head {
+    const opd_definition_work *work;
+    opd_attention_shape shape;
+    const opd_array *mask, *past_key, *past_value; /* value NULL: not given */
+    int64_t batch, head, kv_head;
+    long double *score; /* [keys], then weights */
+    long double reach;  /* largest score of the row by absolute terms */
+} head;
+
+static const opd_array absent;
+
+static const opd_array *input(const opd_definition_work *work, int index)
+{
+    return index < work->call->operand_count && work->call->operands[index].role == OPD_ROLE_IN ? &work->array[index]
+                                                                                                : &absent;
+}
+
+/* Row j of K (or V), past ones first. */
+static const long double *key_row(const head *at, const opd_array *past, const opd_array *now, const int64_t stride[3],
+                                  int64_t width, int64_t key)
+{
+    int64_t length = at->shape.past;
+    if (key < length) {
+        return past->value + ((at->batch * at->shape.kv_heads + at->kv_head) * length + key) * width;
+    }
+    return now->value + at->batch * stride[0] + at->kv_head * stride[1] + (key - length) * stride[2];
+}
+
+static const long double *key_of(const head *at, int64_t key)
+{
+    return key_row(at, at->past_key, &at->work->array[1], at->shape.k, at->shape.width, key);
+}
+
+static const long double *value_of(const head *at, int64_t key)
+{
+    return key_row(at, at->past_value, &at->work->array[2], at->shape.v, at->shape.value_width, key);
+}
+
+/* What is added to a score: 0, the mask's element, or -Inf for an excluded key. */
+static long double bias_of(const head *at, int64_t row, int64_t key)
+{
+    const opd_attention_shape *shape = &at->shape;
+    long double bias = 0;
+    if (at->mask->value != NULL) {
+        int64_t from =
+            at->batch * shape->mask[0] + at->head * shape->mask[1] + row * shape->mask[2] + key * shape->mask[3];
+        bool is_covered = key < shape->mask_keys;
+        bias = is_covered ? at->mask->value[from] : -(long double)INFINITY;
+        if (is_covered && at->mask->dtype == OPD_BOOL) {
+            bias = bias != 0 ? 0 : -(long double)INFINITY;
+        }
+    }
+    return shape->is_causal && key > row + shape->past ? bias - (long double)INFINITY : bias;
+}
+
+static void fill_scores(head *at, int64_t row)
+{
+    const opd_definition_work *work = at->work;
+    const opd_attention_shape *shape = &at->shape;
+    const long double *query =
+        work->array[0].value + at->batch * shape->q[0] + at->head * shape->q[1] + row * shape->q[2];
+    long double scale = opd_round(work, (long double)opd_attention_scale(shape));
+    long double cap = opd_round(work, (long double)shape->softcap);
+    at->reach = 0;
+    for (int64_t key = 0; key < shape->keys; key++) {
+        opd_sum sum = opd_dot(work, (opd_terms){ query, 1 }, (opd_terms){ key_of(at, key), 1 }, shape->width);
+        long double score = opd_round(work, scale * sum.value);
+        if (cap > 0) {
+            score = opd_round(work, cap * opd_round(work, tanhl(opd_round(work, score / cap))));
+        }
+        long double bias = bias_of(at, row, key);
+        at->score[key] = opd_round(work, score + bias);
+        long double reach = fabsl(scale) * sum.gauge + fabsl(bias);
+        if (isfinite(bias) && reach > at->reach) {
+            at->reach = reach;
+        }
+    }
+}
+
+/* Scores into weights. A NaN score makes them all NaN; so does a largest score of -Inf or Inf. */
+static void take_softmax(head *at)
+{
+    const opd_definition_work *work = at->work;
+    int64_t keys = at->shape.keys;
+    long double largest = -(long double)INFINITY;
+    for (int64_t key = 0; key < keys; key++) {
+        largest = at->score[key] > largest || isnan(at->score[key]) ? at->score[key] : largest;
+    }
+    long double sum = 0;
+    for (int64_t key = 0; key < keys; key++) {
+        at->score[key] = opd_round(work, expl(opd_round(work, at->score[key] - largest)));
+        sum = opd_round(work, sum + at->score[key]);
+    }
+    for (int64_t key = 0; key < keys; key++) {
+        at->score[key] = opd_round(work, at->score[key] / sum);
+    }
+}
+
+static void mix_values(const head *at, opd_array *y, int64_t first)
+{
+    for (int64_t i = 0; i < at->shape.value_width; i++) {
+        opd_sum sum = { 0, 0 };
+        for (int64_t key = 0; key < at->shape.keys; key++) {
+            long double term = opd_round(at->work, at->score[key] * value_of(at, key)[i]);
+            sum.value = opd_round(at->work, sum.value + term);
+            sum.gauge += fabsl(term);
+        }
+        y->value[first + i] = sum.value;
+        if (y->gauge != NULL) {
+            y->gauge[first + i] = sum.gauge * (1 + at->reach);
+        }
+    }
+}
+
+/* Past rows, then those of now: exact copies. */
+static void fill_present(head *at, opd_array *out, int64_t width, const long double *row_of(const head *, int64_t))
+{
+    for (int64_t i = 0; out != NULL && out->value != NULL && i < out->count / (width > 0 ? width : 1); i++) {
+        at->batch = i / at->shape.keys / at->shape.kv_heads;
+        at->kv_head = i / at->shape.keys % at->shape.kv_heads;
+        for (int64_t j = 0; j < width; j++) {
+            out->value[i * width + j] = row_of(at, i % at->shape.keys)[j];
+        }
+    }
+}
+
+static opd_array *output(opd_definition_work *work, const char *name)
+{
+    for (int i = 0; i < work->call->operand_count; i++) {
+        if (strcmp(work->call->operands[i].name, name) == 0) {
+            return &work->array[i];
+        }
+    }
+    return NULL;
+}
+
+opd_status opd_define_attention(opd_definition_work *work)
+{
+    head at = { .work = work, .mask = input(work, 3), .past_key = input(work, 4), .past_value = input(work, 5) };
+    opd_status status = opd_attention_shape_of(&at.shape, work->call);
+    const opd_attention_shape *shape = &at.shape;
+    void *score = NULL;
+    status = status == OPD_OK ? opd_alloc_array(&score, (size_t)shape->keys + 1, sizeof at.score[0]) : status;
+    if (status != OPD_OK) {
+        return status;
+    }
+    at.score = score;
+    for (int64_t flat = 0; flat < shape->batch * shape->heads * shape->rows; flat++) {
+        int64_t row = flat % shape->rows;
+        at.head = flat / shape->rows % shape->heads;
+        at.batch = flat / shape->rows / shape->heads;
+        at.kv_head = at.head / (shape->heads / shape->kv_heads);
+        fill_scores(&at, row);
+        take_softmax(&at);
+        mix_values(&at, output(work, "Y"), at.batch * shape->y[0] + at.head * shape->y[1] + row * shape->y[2]);
+    }
+    fill_present(&at, output(work, "present_key"), shape->width, key_of);
+    fill_present(&at, output(work, "present_value"), shape->value_width, value_of);
+    opd_free(score);
+    return OPD_OK;
+}
