@@ -215,6 +215,31 @@ static void calls_that_do_not_fit_are_refused_before_memory_is_touched(void **st
     opd_case_done(&item);
 }
 
+static void memory_that_runs_out_is_reported(void **state)
+{
+    (void)state;
+    long double value[4];
+    long double gauge[4];
+    opd_case item = made("Wrapping", "f32[4];f32[4]", NULL);
+    opd_status status = OPD_E_NOMEM;
+    int failures = 0;
+    for (long n = 0; status != OPD_OK; n++) {
+        opd_error_clear();
+        opd_fail_allocation_after(n);
+        status = opd_reference_run(value, gauge, &item.call, 3);
+        opd_fail_allocation_after(-1);
+        assert_true(status == OPD_OK || (status == OPD_E_NOMEM && strlen(opd_error_text()) > 0));
+        failures += status != OPD_OK;
+    }
+    assert_int_equal(failures, 4); /* two inputs, the output and its gauge */
+    opd_fail_allocation_after(0);
+    static const opd_op one = { .domain = "test", .name = "One", .types = "f32", .signature = "X:T[n] -> Y:T[n]" };
+    assert_int_equal(opd_op_register(&one), OPD_E_NOMEM);
+    opd_fail_allocation_after(-1);
+    assert_null(opd_op_find("test", "One"));
+    opd_case_done(&item);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +247,7 @@ int main(void)
         cmocka_unit_test(floats_round_in_the_accumulator_then_in_the_output),
         cmocka_unit_test(strides_and_absent_operands_are_as_the_call_has_them),
         cmocka_unit_test(empty_and_scalar_operands_have_no_and_one_element),
+        cmocka_unit_test(memory_that_runs_out_is_reported),
         cmocka_unit_test(calls_that_do_not_fit_are_refused_before_memory_is_touched),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
