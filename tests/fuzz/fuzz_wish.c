@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: texts that become calls. The first byte says which: a wish of a sample contract (shapes, attributes, outputs by
- * lines), an expression over such a call, or a contract itself (signature, attributes, types, defaults by lines). What is
- * made must hold together; what is refused must say why in one line.
+ * Fuzz target: texts that become calls. The first byte says which: a wish (shapes, attributes, outputs by lines), an expression
+ * over a call, or a contract itself (signature, attributes, types, defaults by lines). The operator is a sample by the first byte,
+ * or, with a first line "@NAME", one of this build. What is made must hold together; what is refused must say why in one line.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { LINES = 4, TEXT = 4000 };
+enum { LINES = 5, TEXT = 4000 };
 
 static void require(int holds)
 {
@@ -61,7 +61,7 @@ static void require_consistent(opd_call *call)
     require(opd_call_compact(call) == OPD_OK);
 }
 
-static void try_wish(const opd_op *op, char *const lines[LINES])
+static void try_wish(const opd_op *op, char *const *lines)
 {
     opd_call call;
     opd_call_wish wish = { .shapes = lines[0][0] != '\0' ? lines[0] : NULL,
@@ -75,7 +75,7 @@ static void try_wish(const opd_op *op, char *const lines[LINES])
     }
 }
 
-static void try_expression(const opd_op *op, char *const lines[LINES])
+static void try_expression(const opd_op *op, char *const *lines)
 {
     opd_call call;
     int64_t value = 0;
@@ -86,7 +86,7 @@ static void try_expression(const opd_op *op, char *const lines[LINES])
     }
 }
 
-static void try_contract(char *const lines[LINES])
+static void try_contract(char *const *lines)
 {
     static opd_plan plan;
     static opd_instruction code[2048];
@@ -107,7 +107,7 @@ static void try_contract(char *const lines[LINES])
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char text[TEXT + 1] = { 0 };
-    char *lines[LINES] = { text, text + TEXT, text + TEXT, text + TEXT };
+    char *lines[LINES] = { text, text + TEXT, text + TEXT, text + TEXT, text + TEXT };
     register_once();
     if (size < 1 || size - 1 > TEXT) {
         return 0;
@@ -126,12 +126,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     opd_error_clear();
     const opd_op *op = &general_ops[data[0] / 3 % general_op_count];
+    for (int i = 0; lines[0][0] == '@' && opd_op_at(i) != NULL; i++) {
+        bool is_named = opd_op_at(i)->routines == NULL && strcmp(opd_op_at(i)->name, lines[0] + 1) == 0;
+        op = is_named ? opd_op_at(i) : op;
+    }
+    char **from = lines + (lines[0][0] == '@');
     switch (data[0] % 3) {
     case 0:
-        try_wish(op, lines);
+        try_wish(op, from);
         break;
     case 1:
-        try_expression(op, lines);
+        try_expression(op, from);
         break;
     default:
         try_contract(lines);

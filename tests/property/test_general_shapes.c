@@ -181,6 +181,58 @@ static void a_symbol_that_is_set_is_what_all_views_say(void **state)
     assert_true(set > SETS * general_op_count / 2);
 }
 
+/* The contract's own sizes, in one dtype: a call that is whole, stays whole at other sizes, and can be filled. */
+static void try_default(const opd_op *op, opd_dtype dtype)
+{
+    opd_call call;
+    char text[512];
+    const opd_operand *overflow = NULL;
+    if (opd_call_make(&call, op, &(opd_call_wish){ .dtype = dtype }) != OPD_OK) {
+        fail_msg("%s: %s", op->name, opd_error_text());
+    }
+    /* All outputs, where the attributes allow them. */
+    opd_status all = opd_call_make(&call, op, &(opd_call_wish){ .dtype = dtype, .outputs = "*" });
+    assert_true(all == OPD_OK || all == OPD_E_INVALID);
+    if (!opd_call_check(&call, text, sizeof text, &overflow)) {
+        fail_msg("%s", text);
+    }
+    assert_int_equal(call.dtype, dtype);
+    opd_call_describe(text, sizeof text, &call);
+    assert_true(strlen(text) > strlen(op->name) + 2);
+    assert_true(opd_call_flops(&call) >= 0 && opd_call_flops(&call) < 1e15);
+    for (int i = 0; i < 4 * call.symbol_count; i++) {
+        opd_call smaller = call;
+        const char *name = call.symbols[i / 4].name;
+        if (opd_call_set(&smaller, name, i % 4) != OPD_OK) {
+            assert_memory_equal(&smaller, &call, sizeof call);
+        } else if (!opd_call_check(&smaller, text, sizeof text, &overflow)) {
+            fail_msg("%s with %s = %d: %s", op->name, name, i % 4, text);
+        }
+    }
+    opd_case item;
+    if (opd_case_allocate(&item, &call, (uint64_t)64 << 20) != OPD_OK) {
+        fail_msg("%s: %s", op->name, opd_error_text());
+    }
+    if (opd_call_generate(&item.call, 7, NULL) != OPD_OK) {
+        fail_msg("%s: %s", op->name, opd_error_text());
+    }
+    opd_case_done(&item);
+}
+
+static void every_contract_of_the_table_makes_calls_in_each_dtype(void **state)
+{
+    (void)state;
+    const opd_op *op = NULL;
+    for (int i = 0; (op = opd_op_at(i)) != NULL; i++) {
+        opd_dtype dtypes[16];
+        int count = op->routines == NULL ? opd_op_dtypes(op, dtypes, (int)OPD_COUNT(dtypes)) : 0;
+        assert_true(op->routines != NULL || count > 0);
+        for (int k = 0; k < count; k++) {
+            try_default(op, dtypes[k]);
+        }
+    }
+}
+
 /* -------------------------------------------------------------------------------------------------- contents */
 
 static opd_case filled(const char *name, const char *shapes, uint64_t seed, const opd_fill *fill)
@@ -329,6 +381,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(broadcasting_is_that_of_numpy),
         cmocka_unit_test(a_symbol_that_is_set_is_what_all_views_say),
+        cmocka_unit_test(every_contract_of_the_table_makes_calls_in_each_dtype),
         cmocka_unit_test(contents_depend_on_the_seed_and_the_operand_only),
         cmocka_unit_test(the_contract_says_what_an_input_holds),
         cmocka_unit_test(a_call_with_data_comes_back_from_a_bundle),
