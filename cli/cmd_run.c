@@ -8,17 +8,19 @@
 #include <opsdebug/memory.h>
 
 #include "document.h"
+#include "findings.h"
 #include "making.h"
 #include "phrases.h"
 #include "screen.h"
 
-enum { KEY_GUARD = 0x100, KEY_REPEAT, KEY_THREADS, KEY_TIMEOUT, KEY_SAVE };
+enum { KEY_GUARD = 0x100, KEY_REPEAT, KEY_THREADS, KEY_TIMEOUT, KEY_SAVE, KEY_NO_EXACT };
 
 typedef struct run_options {
     opd_shared shared;
     opd_making making;
     opd_replay_options replay;
     const char *save;
+    bool is_alone; /* without the companion */
 } run_options;
 
 static const struct argp_option options[] = {
@@ -27,6 +29,7 @@ static const struct argp_option options[] = {
     { "repeat", KEY_REPEAT, "N", 0, "Run it N times in one process and compare the results", 0 },
     { "threads", KEY_THREADS, "N", 0, "Threads the variant may use; default: all", 0 },
     { "timeout", KEY_TIMEOUT, "SECONDS", 0, "Time limit of one run, default 60", 0 },
+    { "no-exact", KEY_NO_EXACT, NULL, 0, "Leave out the second run, on small whole numbers whose sums are exact", 0 },
     { "save", KEY_SAVE, "BUNDLE", 0, "Write the call, and its failure if it has one, to a bundle", 0 },
     { 0 },
 };
@@ -47,6 +50,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_TIMEOUT:
         o->replay.timeout_ms = (uint32_t)opd_parse_count(state, "--timeout", arg, 1, 86400) * 1000;
         return 0;
+    case KEY_NO_EXACT:
+        o->is_alone = true;
+        return 0;
     case KEY_SAVE:
         o->save = arg;
         return 0;
@@ -58,89 +64,146 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-static void print_operands(const opd_call *call)
+/* Inputs of the companion: sums of fewer than 2^20 products of them are exact in f32. */
+static const opd_fill small_integers = { .kind = OPD_FILL_INTEGERS, .a = -4, .b = 4 };
+
+typedef struct run_state {
+    opd_case item, exact_item;
+    opd_replay_result result, exact;
+    bool has_result, has_exact;
+} run_state;
+
+/* The run that failed, when one did. */
+static bool is_exact_at_fault(const run_state *state)
 {
-    for (int i = 0; i < call->operand_count; i++) {
-        char text[160];
-        if ((call->operands[i].flags & OPD_OPERAND_ABSENT) != 0) {
-            continue;
-        }
-        opd_tensor_describe(text, sizeof text, &call->operands[i].view);
-        printf("%-12s %s %s\n", i == 0 ? "operands" : "", call->operands[i].name, text);
-    }
+    return state->has_exact && state->exact.observed.outcome != OPD_OUTCOME_OK;
 }
 
-static void print_numbers(const opd_numbers *numbers)
+static opd_status run_once(opd_case *item, opd_replay_result *result, bool *has_result, const run_options *o,
+                           bool is_exact_data)
 {
-    char place[128];
-    if (!numbers->is_valid) {
+    opd_replay_options wish = o->replay;
+    opd_making making = o->making;
+    if (is_exact_data) {
+        making.fill = small_integers;
+        making.has_fill = true;
+    }
+    wish.is_exact_data = is_exact_data || (o->making.has_fill && o->making.fill.kind == OPD_FILL_INTEGERS);
+    opd_status status = opd_making_case(item, &making);
+    if (status == OPD_OK) {
+        status = opd_replay(result, NULL, item, NULL, &wish);
+        *has_result = status == OPD_OK;
+    }
+    return status;
+}
+
+/* A bound that widens with the terms hides small faults: where it is in use, whole numbers are tried too. */
+static bool is_companion_wanted(const run_options *o, const run_state *state)
+{
+    const opd_call *call = &state->item.call;
+    bool is_whole = o->making.has_fill && o->making.fill.kind == OPD_FILL_INTEGERS;
+    return !o->is_alone && !is_whole && state->result.observed.outcome == OPD_OUTCOME_OK &&
+           state->result.numbers.is_valid && call->op != NULL && call->op->bound.kind == OPD_BOUND_GAUGE &&
+           opd_dtype_is_float(call->dtype);
+}
+
+static void print_companion(const run_state *state)
+{
+    const opd_replay_result *exact = &state->exact;
+    if (!state->has_exact) {
         return;
     }
-    opd_phrase_place(place, sizeof place, numbers->worst_operand, numbers->worst, numbers->worst_rank);
-    printf(
-        "reference    high-precision: error %.3g of its bound's unit (naive %.3g, limit %.3g), max abs %.3g, max ulp %.3g",
-        numbers->ratio, numbers->naive_ratio, numbers->cap, numbers->max_abs, numbers->max_ulp);
-    if (numbers->worst_rank >= 0) {
-        printf("; worst at %s: got %.9g, right %.9g", place, numbers->got_re, numbers->want_re);
+    printf("%-12s small whole numbers: ", "exact data");
+    if (exact->observed.outcome != OPD_OUTCOME_OK) {
+        printf("%s\n", opd_replay_word(exact));
+    } else if (exact->sureness == OPD_SURENESS_EXACT) {
+        printf("sums are exact, and every bit is right\n");
+    } else {
+        printf("results are no whole numbers; error %.3g of 16\n", exact->numbers.ratio);
     }
-    printf("\n");
 }
 
-static void report(const run_options *o, const opd_case *item, const opd_replay_result *result)
+static const char *word_of(const run_state *state)
+{
+    return opd_replay_word(is_exact_at_fault(state) ? &state->exact : &state->result);
+}
+
+static void report(const run_options *o, const run_state *state, int exit_status)
 {
     char words[1024];
-    char time[32];
-    bool is_right = result->observed.outcome == OPD_OUTCOME_OK;
-    opd_call_describe(words, sizeof words, &item->call);
-    printf("call         %s\n", words);
-    print_operands(&item->call);
-    opd_phrase_time(time, sizeof time, result->run_ns);
-    printf("variant      %s, %d threads (%s)\n", result->variant, result->threads, time);
-    print_numbers(&result->numbers);
-    if (!is_right) {
-        opd_phrase_failure(words, sizeof words, &result->observed);
-        printf("found        %s\n", words);
-        printf("reason       %s\n", result->observed.reason);
+    opd_findings_print(&state->item, &state->result, o->shared.verbosity > 0);
+    opd_findings_print_failure(&state->result);
+    print_companion(state);
+    if (is_exact_at_fault(state)) {
+        opd_findings_print_failure(&state->exact);
     }
-    printf("%s%s%s\n", opd_paint_on(stdout, is_right ? OPD_PAINT_GREEN : OPD_PAINT_RED), is_right ? "PASS" : "FAIL",
-           opd_paint_on(stdout, OPD_PAINT_OFF));
+    opd_findings_print_word(word_of(state), exit_status);
     if (o->save != NULL) {
         opd_phrase_shell(words, sizeof words, o->save);
-        opd_print_next("ops-debug %s %s", is_right ? "replay" : "reduce", words);
+        opd_print_next("ops-debug %s %s", exit_status == OPD_EXIT_OK ? "replay" : "reduce", words);
     }
+}
+
+static void print_document(const run_state *state, int exit_status)
+{
+    json_t *document = opd_document_result(&state->result);
+    opd_document_put(document, "verdict", json_string(word_of(state)));
+    opd_document_put(document, "reference", json_string(opd_sureness_name(state->result.sureness)));
+    opd_document_put(document, "mistrust", opd_document_text(state->result.mistrust));
+    opd_document_put(document, "metrics", opd_findings_metrics(&state->result));
+    opd_document_put(document, "variant", opd_document_text(state->result.variant));
+    if (state->has_exact) {
+        json_t *exact = opd_document_result(&state->exact);
+        opd_document_put(exact, "reference", json_string(opd_sureness_name(state->exact.sureness)));
+        opd_document_put(document, "exact_data", exact);
+    }
+    opd_document_put(document, "call", opd_document_call(&state->item.call, true));
+    opd_document_put(document, "exit_status", json_integer(exit_status));
+    opd_document_print(document, exit_status);
+}
+
+static void done(run_state *state)
+{
+    if (state->has_result) {
+        opd_replay_result_done(&state->result);
+    }
+    if (state->has_exact) {
+        opd_replay_result_done(&state->exact);
+    }
+    opd_case_done(&state->item);
+    opd_case_done(&state->exact_item);
 }
 
 static int run(const opd_command *self, int argc, char **argv)
 {
     run_options o = { .making = OPD_MAKING_INIT, .replay = OPD_REPLAY_OPTIONS_INIT };
-    opd_case item = { 0 };
-    opd_replay_result result;
+    run_state state = { .has_result = false };
+    int exit_status = OPD_EXIT_TROUBLE;
     opd_command_parse(self, &o.shared, argc, argv);
-    if (opd_making_case(&item, &o.making) != OPD_OK) {
-        return opd_trouble();
-    }
     o.replay.variant = o.making.variant;
     o.replay.library = o.making.library;
-    opd_status status = opd_replay(&result, NULL, &item, NULL, &o.replay);
-    if (status == OPD_OK && o.save != NULL) {
-        status = opd_making_save(o.save, &item, &result);
+    o.replay.with_metrics = true;
+    opd_status status = run_once(&state.item, &state.result, &state.has_result, &o, false);
+    if (status == OPD_OK && is_companion_wanted(&o, &state)) {
+        status = run_once(&state.exact_item, &state.exact, &state.has_exact, &o, true);
     }
-    int exit_status = OPD_EXIT_TROUBLE;
+    if (status == OPD_OK && o.save != NULL) {
+        bool is_exact = is_exact_at_fault(&state);
+        status = opd_making_save(o.save, is_exact ? &state.exact_item : &state.item,
+                                 is_exact ? &state.exact : &state.result);
+    }
     if (status == OPD_OK) {
-        exit_status = result.observed.outcome == OPD_OUTCOME_OK ? OPD_EXIT_OK : OPD_EXIT_FOUND;
+        bool is_right = state.result.observed.outcome == OPD_OUTCOME_OK && !is_exact_at_fault(&state);
+        exit_status = is_right ? OPD_EXIT_OK : OPD_EXIT_FOUND;
         if (o.shared.is_json) {
-            json_t *document = opd_document_result(&result);
-            opd_document_put(document, "call", opd_document_call(&item.call, true));
-            opd_document_put(document, "exit_status", json_integer(exit_status));
-            opd_document_print(document, exit_status);
+            print_document(&state, exit_status);
         } else if (!o.shared.is_quiet) {
-            report(&o, &item, &result);
+            report(&o, &state, exit_status);
         }
-        opd_replay_result_done(&result);
     } else {
         opd_trouble();
     }
-    opd_case_done(&item);
+    done(&state);
     return exit_status;
 }
 

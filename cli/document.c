@@ -285,6 +285,9 @@ static json_t *numbers_object(const opd_numbers *numbers)
     opd_document_put(object, "ratio", opd_document_real(numbers->ratio));
     opd_document_put(object, "naive_ratio", opd_document_real(numbers->naive_ratio));
     opd_document_put(object, "cap", opd_document_real(numbers->cap));
+    opd_document_put(object, "epsilon", opd_document_real(numbers->epsilon));
+    opd_document_put(object, "gauge", opd_document_real(numbers->gauge));
+    opd_document_put(object, "allowed", opd_document_real(numbers->allowed));
     opd_document_put(object, "other_class", opd_document_count(numbers->other_class));
     opd_document_put(object, "max_abs", opd_document_real(numbers->max_abs));
     opd_document_put(object, "max_rel", opd_document_real(numbers->max_rel));
@@ -309,6 +312,7 @@ json_t *opd_document_result(const opd_replay_result *result)
     opd_document_put(object, "same", json_string(same[result->same]));
     opd_document_put(object, "observed", opd_document_failure(&result->observed));
     opd_document_put(object, "expected", opd_document_failure(&result->expected));
+    opd_document_put(object, "verdict", json_string(opd_replay_word(result)));
     opd_document_put(object, "environment", opd_document_text(result->environment));
     opd_document_put(object, "library", opd_document_text(result->library));
     opd_document_put(object, "build_id", opd_document_text(result->build_id));

@@ -35,6 +35,9 @@ static const char *const phrases[] = {
     [OPD_OUTCOME_HARNESS] = "no verdict",
     [OPD_OUTCOME_REQUESTED] = "asked for",
     [OPD_OUTCOME_INPUT_MUTATED] = "input changed",
+    [OPD_OUTCOME_UNWRITTEN] = "not written",
+    [OPD_OUTCOME_ALLOCATED] = "memory allocated that was not declared",
+    [OPD_OUTCOME_UNSTABLE] = "other bits from run to run",
 };
 
 bool opd_failure_is_real(const opd_failure *failure)

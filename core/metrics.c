@@ -253,7 +253,7 @@ static void conclude(opd_metrics *out, const totals *from)
     }
     out->cosine = norms > 0 ? (double)(from->got_want / norms) : 0;
     out->cosine = out->cosine > 1 ? 1 : out->cosine < -1 ? -1 : out->cosine;
-    if (spread > n * from->want_want * 1e-18L) {
+    if (spread > n * from->want_want * 1e-13L) { /* what is less is rounding of the blocks' sums */
         out->slope = (double)((n * from->got_want - from->want * from->got) / spread);
     }
     out->offset = (double)((from->got - (long double)out->slope * from->want) / n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators from a user's shared object: found by its one entry point, checked against this build, registered. */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "kernel_lists.h"
@@ -40,6 +41,40 @@ static opd_status check_kernels(const opd_library *library, const char *path)
     return OPD_OK;
 }
 
+enum { MAX_LIBRARIES = 64 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const opd_library *loaded[MAX_LIBRARIES];
+static int loaded_count;
+
+static opd_status register_once(const opd_library *library, const char *path)
+{
+    for (int i = 0; i < loaded_count; i++) {
+        if (loaded[i] == library) {
+            return OPD_OK;
+        }
+    }
+    if (loaded_count == MAX_LIBRARIES) {
+        return opd_fail(OPD_E_LIMIT, "more than %d libraries of operators", MAX_LIBRARIES);
+    }
+    opd_status status = check_sizes(library, path);
+    for (int i = 0; status == OPD_OK && i < library->op_count; i++) {
+        status = opd_op_register(&library->ops[i]);
+        if (status != OPD_OK) {
+            status = opd_fail_in(status, "%s", path);
+        }
+    }
+    if (status == OPD_OK) {
+        status = check_kernels(library, path);
+    }
+    if (status == OPD_OK) {
+        status = opd_kernels_add(library->kernels, library->kernel_count);
+    }
+    if (status == OPD_OK) {
+        loaded[loaded_count++] = library;
+    }
+    return status;
+}
+
 opd_status opd_library_load(const char *path)
 {
     /* Kept open for good: contracts and variants point into it. */
@@ -58,15 +93,8 @@ opd_status opd_library_load(const char *path)
     if (library == NULL) {
         return opd_fail(OPD_E_INVALID, "%s: %s() returned nothing", path, OPD_LIBRARY_ENTRY);
     }
-    opd_status status = check_sizes(library, path);
-    for (int i = 0; i < library->op_count && status == OPD_OK; i++) {
-        status = opd_op_register(&library->ops[i]);
-        if (status != OPD_OK) {
-            status = opd_fail_in(status, "%s", path);
-        }
-    }
-    if (status == OPD_OK) {
-        status = check_kernels(library, path);
-    }
-    return status == OPD_OK ? opd_kernels_add(library->kernels, library->kernel_count) : status;
+    pthread_mutex_lock(&lock);
+    opd_status status = register_once(library, path);
+    pthread_mutex_unlock(&lock);
+    return status;
 }

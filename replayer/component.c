@@ -17,6 +17,22 @@ double opd_component_narrow(opd_dtype dtype, long double value)
     return re;
 }
 
+opd_bound opd_component_bound(const opd_judge *judge)
+{
+    opd_bound bound = { .kind = OPD_BOUND_GAUGE };
+    if (judge->is_exact) {
+        return (opd_bound){ .kind = OPD_BOUND_BITS };
+    }
+    if (judge->call->op != NULL) {
+        bound = judge->call->op->bound;
+    }
+    if (judge->growth > 0) {
+        bound.limit = (bound.limit > 0 ? bound.limit : (float)OPD_PASS_RATIO) * (float)judge->growth;
+        bound.narrow_limit *= (float)judge->growth;
+    }
+    return bound;
+}
+
 bool opd_component_load(opd_component *item, const opd_judge *judge, int operand, int64_t flat)
 {
     const opd_tensor *view = &judge->call->operands[operand].view;
@@ -31,7 +47,7 @@ bool opd_component_load(opd_component *item, const opd_judge *judge, int operand
     item->part[1] = 0;
     opd_element_load(view->dtype, item->element, &item->part[0], &item->part[1]);
     item->exact = opd_element_load_wide(view->dtype, item->element);
-    item->bound = judge->call->op != NULL ? judge->call->op->bound : (opd_bound){ .kind = OPD_BOUND_GAUGE };
+    item->bound = opd_component_bound(judge);
     return true;
 }
 
@@ -59,14 +75,22 @@ bool opd_same_class(double got, double want)
     return isinf(want) || isinf(got) ? got == want : true;
 }
 
-/* Units in the last place of what is right, scaled. */
-static double ulp_ratio(const opd_component *item, long double want)
+/* In units of what the kind of the bound counts: eps * gauge, units in the last place. */
+static double limit_of(const opd_component *item)
 {
     opd_dtype dtype = item->operand->view.dtype;
     bool is_narrow = dtype == OPD_F16 || dtype == OPD_BF16;
-    double limit = (double)(is_narrow && item->bound.narrow_limit > 0 ? item->bound.narrow_limit : item->bound.limit);
-    long double error = fabsl(item->exact - want) / (long double)opd_dtype_ulp(dtype, (double)want);
-    return (double)(error * OPD_PASS_RATIO / (long double)limit);
+    if (item->bound.kind == OPD_BOUND_ULP && is_narrow && item->bound.narrow_limit > 0) {
+        return (double)item->bound.narrow_limit;
+    }
+    return item->bound.limit > 0 ? (double)item->bound.limit : OPD_PASS_RATIO;
+}
+
+/* Units in the last place of what is right, scaled. */
+static double ulp_ratio(const opd_component *item, long double want)
+{
+    long double error = fabsl(item->exact - want) / (long double)opd_dtype_ulp(item->operand->view.dtype, (double)want);
+    return (double)(error * OPD_PASS_RATIO / (long double)limit_of(item));
 }
 
 /* eps of the accumulator: short floats are summed in f32 and rounded once. */
@@ -76,11 +100,33 @@ static long double accumulator_epsilon(opd_dtype dtype)
     return (long double)opd_dtype_epsilon(part == OPD_F64 ? OPD_F64 : OPD_F32);
 }
 
+double opd_component_epsilon(const opd_component *item)
+{
+    opd_dtype dtype = item->operand->view.dtype;
+    if (!opd_dtype_is_float(dtype) || item->bound.kind == OPD_BOUND_BITS) {
+        return 0;
+    }
+    return item->bound.kind == OPD_BOUND_ULP ? opd_dtype_epsilon(dtype) : (double)accumulator_epsilon(dtype);
+}
+
+double opd_component_allowed(const opd_component *item, double want, long double gauge)
+{
+    opd_dtype dtype = item->operand->view.dtype;
+    double ulp = opd_dtype_ulp(opd_dtype_real(dtype), want);
+    if (!opd_dtype_is_float(dtype) || item->bound.kind == OPD_BOUND_BITS) {
+        return 0;
+    }
+    if (item->bound.kind == OPD_BOUND_ULP) {
+        return limit_of(item) * ulp;
+    }
+    return limit_of(item) * (double)(accumulator_epsilon(dtype) * gauge) + 0.5 * ulp;
+}
+
 static double gauge_ratio(const opd_component *item, const long double *want, long double gauge, uint32_t mxcsr)
 {
     opd_dtype dtype = item->operand->view.dtype;
     opd_dtype part = opd_dtype_real(dtype);
-    double scale = item->bound.limit > 0 ? OPD_PASS_RATIO / (double)item->bound.limit : 1;
+    double scale = OPD_PASS_RATIO / limit_of(item);
     double worst = 0;
     for (int k = 0; k < item->parts; k++) {
         long double error = fabsl((long double)item->part[k] - want[k]);

@@ -4,8 +4,7 @@
 #define OPD_REPLAYER_COMPONENT_H
 
 #include "judge.h"
-
-#define OPD_PASS_RATIO 16.0
+#include "ratio.h"
 
 typedef struct opd_component {
     const opd_operand *operand;
@@ -18,6 +17,8 @@ typedef struct opd_component {
     int parts;
 } opd_component;
 
+/* How elements are held against their right values. */
+opd_bound opd_component_bound(const opd_judge *judge);
 /* The element at row-major position flat; false when it does not exist. */
 bool opd_component_load(opd_component *item, const opd_judge *judge, int operand, int64_t flat);
 /*
@@ -25,6 +26,10 @@ bool opd_component_load(opd_component *item, const opd_judge *judge, int operand
  * last place, or 0 for the same value; INFINITY when the classes differ.
  */
 double opd_component_ratio(const opd_component *item, const long double *want, long double gauge, uint32_t mxcsr);
+/* eps of the accumulator; of an element whose bound counts units in the last place, that of its own type. */
+double opd_component_epsilon(const opd_component *item);
+/* The error that the bound lets pass at want (of parts, the real one), in the output's own unit. */
+double opd_component_allowed(const opd_component *item, double want, long double gauge);
 /* value rounded to the type of an element's parts. */
 double opd_component_narrow(opd_dtype dtype, long double value);
 /* Both NaN, or the same infinity, or both finite. */

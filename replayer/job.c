@@ -211,6 +211,8 @@ opd_status opd_job_new(opd_job **out, int *fd, const opd_case *item, const opd_b
     plan.memory_limit = options->memory_limit > 0 ? options->memory_limit : DEFAULT_LIMIT;
     plan.keep_outputs = options->keep_outputs;
     plan.skip_reference = options->skip_reference;
+    plan.with_metrics = options->with_metrics;
+    plan.is_exact_data = options->is_exact_data;
     opd_status status = lay_out(&plan, &size, item, recorded);
     if (status != OPD_OK) {
         return status;

@@ -185,7 +185,8 @@ static bool is_other_class(const opd_component *item, const long double *want)
     return !is_same;
 }
 
-static void note_worst(opd_numbers *numbers, const opd_component *item, const long double *want, double ratio)
+static void note_worst(opd_numbers *numbers, const opd_component *item, const long double *want, long double gauge,
+                       double ratio)
 {
     bool is_other = is_other_class(item, want);
     bool is_worse = ratio > numbers->ratio || (ratio >= numbers->ratio && is_other && !numbers->is_worst_other_class);
@@ -210,6 +211,9 @@ static void note_worst(opd_numbers *numbers, const opd_component *item, const lo
         numbers->got_im = item->part[1];
         numbers->want_re = (double)want[0];
         numbers->want_im = item->parts == 2 ? (double)want[1] : 0;
+        numbers->epsilon = opd_component_epsilon(item);
+        numbers->gauge = (double)gauge;
+        numbers->allowed = opd_component_allowed(item, (double)want[0], gauge);
     }
 }
 
@@ -226,7 +230,7 @@ static double naive_ratio(const opd_judge *judge)
         }
         for (int64_t flat = 0; flat < opd_tensor_count(&operand->view); flat++) {
             opd_component item = { .operand = operand, .parts = parts };
-            item.bound = judge->call->op != NULL ? judge->call->op->bound : item.bound;
+            item.bound = opd_component_bound(judge);
             item.exact = output->naive[flat * parts];
             item.part[0] = (double)output->naive[flat * parts];
             item.part[1] = parts == 2 ? (double)output->naive[flat * 2 + 1] : 0;
@@ -260,6 +264,39 @@ opd_status opd_judge_naive(opd_judge *judge)
         judge->naive_ratio = naive_ratio(judge);
     }
     return status == OPD_E_DECLINED ? OPD_OK : status;
+}
+
+/* 24 bits of a sum in f32, 53 in f64: below that each partial sum of whole numbers is held as it is. */
+static bool is_exact_output(const opd_judge *judge, int number)
+{
+    const opd_judge_output *output = &judge->outputs[number];
+    const opd_tensor *view = &judge->call->operands[number].view;
+    int parts = opd_dtype_is_complex(view->dtype) ? 2 : 1;
+    long double largest = opd_dtype_real(view->dtype) == OPD_F64 ? 0x1p53L : 0x1p24L;
+    int64_t count = opd_tensor_count(view);
+    for (int64_t i = 0; i < count; i++) {
+        for (int k = 0; k < parts; k++) {
+            long double value = output->value[i * parts + k];
+            if (!isfinite(value) || value != rintl(value) || value != output->naive[i * parts + k]) {
+                return false;
+            }
+        }
+        if (!(output->gauge[i] < largest)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void opd_judge_find_exact(opd_judge *judge)
+{
+    bool is_exact = judge->has_reference && judge->has_naive && judge->growth <= 1 &&
+                    (judge->call->op == NULL || judge->call->op->bound.kind == OPD_BOUND_GAUGE);
+    for (int i = 0; i < judge->call->operand_count && is_exact; i++) {
+        const opd_judge_output *output = &judge->outputs[i];
+        is_exact = output->value == NULL || (output->naive != NULL && is_exact_output(judge, i));
+    }
+    judge->is_exact = is_exact;
 }
 
 static void describe_mismatch(opd_failure *failure, const opd_numbers *numbers, const opd_component *worst)
@@ -331,7 +368,7 @@ void opd_judge_numbers(opd_numbers *numbers, opd_failure *failure, opd_judge *ju
                 worst = item;
             }
             bad += ratio > OPD_PASS_RATIO;
-            note_worst(&found, &item, want, ratio);
+            note_worst(&found, &item, want, output->gauge[flat], ratio);
         }
     }
     *numbers = found;

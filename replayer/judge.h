@@ -19,6 +19,8 @@ typedef struct opd_judge {
     bool has_reference, is_declined, has_naive;
     bool is_naive_wanted; /* the last judgement lies between the bands: run opd_judge_naive and judge again */
     bool is_right;        /* the last judgement */
+    bool is_exact;        /* whole numbers whose sums are exact: every bit counts */
+    double growth;        /* of the variant: the bound widens by it; 0 = 1 */
     double cap;           /* n/2 + 16 */
     double naive_ratio;
     bool is_nan_read, is_inf_read; /* on entry, in what the routine must read */
@@ -36,6 +38,10 @@ void opd_judge_born(opd_failure *failure, const opd_judge *judge, const opd_oper
                     int count);
 /* The serial sums in the same precision, likewise from restored operands. */
 opd_status opd_judge_naive(opd_judge *judge);
+/* Are the right values whole numbers that the accumulator holds exactly, on the way too? Sets is_exact. Needs both references. */
+void opd_judge_find_exact(opd_judge *judge);
+/* Outputs in place against the reference, for people: metrics, mistrust and sureness of result. outputs: their operand numbers. */
+opd_status opd_judge_figures(opd_replay_result *result, const opd_judge *judge, const int *numbers, int count);
 /* Outputs in place against the reference: numbers, and on a mismatch the failure (unless it says something already). */
 void opd_judge_numbers(opd_numbers *numbers, opd_failure *failure, opd_judge *judge);
 /*

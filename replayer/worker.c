@@ -242,6 +242,10 @@ static opd_status judge_numbers(worker *self, opd_numbers *numbers, opd_failure 
     }
     if (!self->judge.has_reference) {
         opd_status status = opd_judge_reference(&self->judge);
+        if (status == OPD_OK && self->job->is_exact_data && !self->judge.is_declined) {
+            status = opd_judge_naive(&self->judge);
+            opd_judge_find_exact(&self->judge);
+        }
         if (status != OPD_OK || self->judge.is_declined) {
             return status;
         }
@@ -337,9 +341,12 @@ static opd_status inspect(worker *self, bool is_first)
         memcpy(result->outputs, now, sizeof now);
         result->output_count = self->count;
         keep_outputs(self);
+        if (self->job->with_metrics && numbers.is_valid) {
+            status = opd_judge_figures(result, &self->judge, self->numbers, self->count);
+        }
         opd_arena_restore(&self->arena, &stray);
     }
-    return OPD_OK;
+    return status;
 }
 
 static opd_status run_pass(worker *self, opd_guard pass)
@@ -360,6 +367,7 @@ static opd_status run_pass(worker *self, opd_guard pass)
         }
     }
     opd_judge_begin(&self->judge, job, &self->call);
+    self->judge.growth = self->provider.variant != NULL ? (double)self->provider.variant->growth : 0;
     for (uint32_t run = 0; run < job->repeat && status == OPD_OK; run++) {
         job->run = run;
         status = call_routine(self);

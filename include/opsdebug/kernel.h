@@ -149,7 +149,7 @@ typedef struct opd_library {
     .abi = OPD_LIBRARY_ABI, .op_bytes = sizeof(opd_op), .variant_bytes = sizeof(opd_variant), .call_bytes = sizeof(opd_call)
 
 /*
- * Loads a user's library and registers its operators and variants (for a known operator: before the ones there are).
+ * Loads a user's library and registers its operators and variants (for a known operator: before the ones there are); once, however often asked.
  * errors    E_NOTFOUND no such file, or no entry point; E_UNSUPPORTED another ABI; E_INVALID a malformed contract, named.
  */
 opd_status opd_library_load(const char *path);

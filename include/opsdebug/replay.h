@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <opsdebug/bundle.h>
+#include <opsdebug/metrics.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,6 +39,8 @@ typedef struct opd_replay_options {
     uint64_t memory_limit; /* bytes of operands; 0 = 8 GiB */
     bool keep_outputs;     /* bring the output bytes back in opd_replay_result.outputs */
     bool skip_reference;   /* do not run the reference (bitwise comparison and classes only) */
+    bool with_metrics;     /* fill opd_replay_result.metrics and mistrust */
+    bool is_exact_data;    /* inputs are small whole numbers: where their sums are exact in the accumulator, outputs must have the bits of the reference */
     bool lazy_reference;   /* do not run it when the expected NaN or Inf was born again with the recorded bits */
     double reference_limit; /* operations of a call beyond which the reference is left out where the answer does not hang on it; 0 = 8e9 */
     opd_replay_progress *progress; /* called a few times a second by the thread that waits; NULL = none */
@@ -45,6 +48,19 @@ typedef struct opd_replay_options {
     const char *worker;    /* path of opd-worker; NULL = beside this program, then ../libexec/opsdebug/ */
 } opd_replay_options;
 #define OPD_REPLAY_OPTIONS_INIT { .repeat = 1 }
+
+/* How sure the right values are, most sure first. */
+typedef enum opd_sureness {
+    OPD_SURENESS_NONE,      /* there are none */
+    OPD_SURENESS_EXACT,     /* no rounding: moves, comparisons, whole numbers */
+    OPD_SURENESS_CERTIFIED, /* with a proven error bound under 1/16 of what is allowed */
+    OPD_SURENESS_HIGH,      /* computed in a type with at least ten more bits */
+    OPD_SURENESS_SAME,      /* in the same precision */
+    OPD_SURENESS_GOLDEN,    /* stored values, of unknown making */
+    OPD_SURENESS_SUSPECT,   /* two references differ by more than both may */
+    OPD_SURENESS_CONFLICT,  /* three do, pairwise */
+} opd_sureness;
+const char *opd_sureness_name(opd_sureness sureness); /* "EXACT"; "NONE" */
 
 typedef enum opd_same {
     OPD_SAME_UNKNOWN,    /* nothing recorded to compare with, or other bits and no reference to bound them */
@@ -57,6 +73,7 @@ typedef struct opd_numbers {
     double ratio;        /* largest error / (eps * gauge) over outputs */
     double naive_ratio;  /* of the naive variant on the same data; 0 = not run */
     double cap;          /* n/2 + 16 */
+    double epsilon, gauge, allowed; /* at worst: allowed is the error that the bound lets pass, in the output's own unit */
     double max_abs;
     double max_rel;
     double max_ulp;
@@ -87,6 +104,9 @@ typedef struct opd_replay_result {
     int32_t threads;          /* 0 = the library does not say */
     char environment[2048];   /* lines "what: recorded X, here Y"; "" = no difference found */
     uint64_t run_ns;          /* median time of one run */
+    opd_sureness sureness;    /* of the reference */
+    char mistrust[160];       /* why agreement with the reference shows little here, "80 % of Y is zero"; "" = it shows enough */
+    opd_metrics metrics[OPD_MAX_OPERANDS]; /* of outputs[i] of the first run against the reference, with_metrics; count 0 = none. differing: from the right value rounded */
     opd_operand outputs[OPD_MAX_OPERANDS]; /* of the first run: digests before and after, health after; with keep_outputs view.data is set
                                               (owned by result, the call's own strides; NULL when the span is over 1 GiB) */
     int32_t output_count;
@@ -106,6 +126,13 @@ typedef struct opd_replay_result {
 opd_status opd_replay(opd_replay_result *out, const opd_bundle *environment_of, const opd_case *item,
                       const opd_failure *expected, const opd_replay_options *options);
 void opd_replay_result_done(opd_replay_result *result);
+
+/*
+ * The verdict in one word: "PASS", "PASS_ACCUM" (beyond the bound as far as serial sums in the same precision explain), "MISTRUSTED" (nothing wrong, but the
+ * data show little), "UNJUDGED" (it ran, and there is no reference), else what is wrong: "FAIL", "NAN", "CRASH", "TIMEOUT", "UNWRITTEN", "INPUT_MUTATED", ...
+ * memory    static.
+ */
+const char *opd_replay_word(const opd_replay_result *result);
 
 /* Is `observed` the same failure as `expected`? class, operand, and for crashes the signal; guard outcomes count as the crash they explain. */
 bool opd_failure_same(const opd_failure *expected, const opd_failure *observed);

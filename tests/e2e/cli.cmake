@@ -15,3 +15,12 @@ foreach(case ${cases})
   set_tests_properties(case_${name} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT ${OPD_TEST_TIMEOUT}
     ENVIRONMENT "${recorded_under_asan}")
 endforeach()
+
+# run and what follows it, on a user's library of operators that are wrong on purpose.
+add_library(wrong_ops MODULE ${CMAKE_SOURCE_DIR}/tests/support/wrong_ops.c)
+target_link_libraries(wrong_ops PRIVATE opd_flags opd_warnings)
+set_target_properties(wrong_ops PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+foreach(script cli_run)
+  add_test(NAME ${script} COMMAND /usr/bin/python3 ${CMAKE_CURRENT_SOURCE_DIR}/${script}.py ${CMAKE_BINARY_DIR})
+  set_tests_properties(${script} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT ${OPD_TEST_TIMEOUT})
+endforeach()

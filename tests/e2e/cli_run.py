@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`ops-debug run`: words, exit statuses and figures, on operators that are wrong on purpose; what is right comes from numpy."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+try:
+    import numpy as np
+except ImportError:
+    print("skipped: no numpy")
+    sys.exit(77)
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+PROGRAM = BUILD / "ops-debug"
+LIBRARY = BUILD / "tests" / "wrong_ops.so"
+ENVIRONMENT = dict(os.environ, LC_ALL="C", NO_COLOR="1")
+
+
+def call(*words):
+    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=600, env=ENVIRONMENT)
+
+
+def run(op, *words, status):
+    done = call("run", "--library", LIBRARY, "--op", op, "--json", *words)
+    assert done.returncode == status, (op, words, done.returncode, done.stdout, done.stderr)
+    return json.loads(done.stdout)
+
+
+def last_line(op, *words):
+    return call("run", "--library", LIBRARY, "--op", op, *words).stdout.splitlines()[-1]
+
+
+def words_say_what_is_wrong():
+    for variant, word in {"right": "PASS", "tail": "FAIL", "half": "UNWRITTEN", "mutates": "INPUT_MUTATED", "crash": "CRASH", "zeros": "FAIL"}.items():
+        found = run("Twice", "--input-shapes", "[6,43]", "--variant", variant, status=0 if word == "PASS" else 1)
+        assert found["verdict"] == word, (variant, found["verdict"])
+        assert last_line("Twice", "--input-shapes", "[6,43]", "--variant", variant) == word
+    found = run("Twice", "--variant", "hang", "--timeout", 1, status=1)
+    assert found["verdict"] == "TIMEOUT"
+
+
+def zeros_against_zeros_are_not_trusted():
+    found = run("Twice", "--variant", "zeros", "--fill", "constant:0", "--no-exact", status=0)
+    assert found["verdict"] == "MISTRUSTED" and "Y" in found["mistrust"], found["mistrust"]
+    found = run("Twice", "--variant", "zeros", "--fill", "constant:0", status=1)  # the companion finds it
+    assert found["verdict"] == "FAIL"
+
+
+def whole_numbers_show_what_a_bound_hides():
+    found = run("Twice", "--variant", "inexact", "--no-exact", status=0)
+    assert found["verdict"] == "PASS" and found["reference"] == "HIGH"
+    found = run("Twice", "--variant", "inexact", status=1)
+    assert found["verdict"] == "FAIL" and found["exact_data"]["reference"] == "EXACT"
+    found = run("RowSum", status=0)
+    assert found["exact_data"]["reference"] == "EXACT" and found["exact_data"]["verdict"] == "PASS"
+
+
+def serial_sums_pass_as_far_as_serial_sums_explain():
+    found = run("RowSum", "--input-shapes", "[9,65536]", "--fill", "uniform:0.0999:0.1", status=0)
+    assert found["verdict"] == "PASS_ACCUM", found["verdict"]
+    numbers = found["numbers"]
+    assert numbers["ratio"] > 16 and numbers["cap"] == 65536 / 2 + 16 and numbers["naive_ratio"] == numbers["ratio"]
+
+
+def figures_are_those_of_numpy():
+    count = 5000
+    x = np.arange(1, count + 1, dtype=np.float32)
+    want = 2 * x.astype(np.float64)
+    got = (x * np.float32(2) * np.float32(1 + 2.0**-10)).astype(np.float64)
+    found = run("Twice", "--variant", "scale", "--input-shapes", f"[{count}]", "--fill", "ramp:1:1", status=1)
+    metrics = found["metrics"]["Y"]
+    error = np.abs(got - want)
+    ulp = error / np.spacing(want.astype(np.float32)).astype(np.float64)
+    assert metrics["count"] == count and metrics["differing"] == np.count_nonzero(error)
+    assert np.isclose(metrics["slope"], np.polyfit(want, got, 1)[0], rtol=1e-12)
+    assert np.isclose(metrics["cosine"], want @ got / np.sqrt((want @ want) * (got @ got)), rtol=1e-12)
+    assert metrics["max_abs"] == error.max() and metrics["max_abs_at"] == error.argmax()
+    assert np.isclose(metrics["rmse"], np.sqrt(np.mean(error**2)), rtol=1e-12)
+    for name, values in (("relative", error / want), ("ulp", ulp)):
+        ordered = np.sort(values.astype(np.float32))
+        for percent in (50, 95, 99):
+            rank = -(-count * percent // 100)
+            assert np.isclose(metrics[name][f"p{percent}"], ordered[rank - 1], rtol=1e-6), (name, percent)
+    decades = {int(np.floor(np.log10(e))) for e in error if e > 0}
+    assert {int(name[2:]) for name in metrics["abs_by_decade"] if name.startswith("1e")} == decades
+
+
+def limits_are_derived():
+    text = call("run", "--library", LIBRARY, "--op", "RowSum", "--input-shapes", "[3,100]", "-v").stdout
+    assert "derivation   allowed at the worst element:" in text and "16 x eps 1.19e-07 x gauge" in text, text
+    assert "up to 66: pass when at most twice the naive error" in text, text
+
+
+def bad_wishes_get_one_line():
+    for words, status, part in (
+        (["--op", "Twicce"], 3, "did you mean test.Twice"),
+        (["--op", "Twice", "--dtype", "f64"], 3, "f64"),
+        (["--op", "Twice", "--dtype", "f77"], 2, "--dtype f77"),
+        (["--op", "Softmax", "--input-shapes", "[2,"], 3, "[2,"),
+        (["--op", "LayerNormalization", "--input-shapes", "[4,8];[9]"], 3, "Scale"),
+        (["--op", "Softmax", "--attrs", "axes=1"], 3, "axes"),
+        (["--op", "Softmax", "--variant", "fastest"], 3, "no variant fastest"),
+        ([], 2, "--op"),
+    ):
+        done = call("run", "--library", LIBRARY, *words)
+        assert done.returncode == status, (words, done.returncode, done.stderr)
+        assert done.stdout == "" and len(done.stderr.splitlines()) == 1 and part in done.stderr, (words, done.stderr)
+
+
+for test in (words_say_what_is_wrong, zeros_against_zeros_are_not_trusted, whole_numbers_show_what_a_bound_hides,
+             serial_sums_pass_as_far_as_serial_sums_explain, figures_are_those_of_numpy, limits_are_derived, bad_wishes_get_one_line):
+    test()
+    print(f"ok: {test.__name__}")
