@@ -114,8 +114,10 @@ typedef struct torch_process {
 } torch_process;
 
 /* PyTorch in a process of its own: a line in, milliseconds of one run out. */
-static bool start_torch(torch_process *out)
+static bool start_torch(torch_process *out, int32_t threads)
 {
+    char count[16];
+    snprintf(count, sizeof count, "%d", threads);
     int to[2];
     int from[2];
     if (pipe(to) != 0 || pipe(from) != 0) {
@@ -127,7 +129,7 @@ static bool start_torch(torch_process *out)
         dup2(from[1], 1);
         close(to[1]);
         close(from[0]);
-        execl("/usr/bin/python3", "python3", OPD_BENCH_TORCH, (char *)NULL);
+        execl("/usr/bin/python3", "python3", OPD_BENCH_TORCH, count, (char *)NULL);
         _exit(127);
     }
     close(to[0]);
@@ -172,7 +174,7 @@ static void bench_attention(int pairs, int32_t threads)
     opd_workspace own = { .threads = threads };
     opd_workspace whole = { .threads = threads };
     torch_process torch = { NULL, NULL };
-    bool has_torch = start_torch(&torch);
+    bool has_torch = start_torch(&torch, threads);
     prepare(&fused, &own, &call, NULL);
     prepare(&chain, &whole, &call, "unfused");
     for (int i = 0; i < pairs; i++) {

@@ -1,12 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's side of bench_linear: for each line on stdin, milliseconds of the attention chain and of PyTorch's own function."""
+"""PyTorch's side of bench_linear: for each line on stdin, milliseconds of the attention chain and of PyTorch's own function.
+
+bench_torch_attention.py THREADS
+"""
 import math
 import sys
 import time
 
 import torch
 
+torch.set_num_threads(int(sys.argv[1]))
 functional = torch.nn.functional
 # Its name until 2.0 had an underscore, and it gave the weights too.
 attention = getattr(functional, "scaled_dot_product_attention", None) or functional._scaled_dot_product_attention

@@ -9,9 +9,14 @@
 
 enum { MASK = 3, PAST_KEY = 4, PAST_VALUE = 5 };
 
+static bool is_input(const opd_call *call, int index)
+{
+    return opd_given(call, index) != NULL && call->operands[index].role == OPD_ROLE_IN;
+}
+
 static const void *input(const opd_call *call, int index)
 {
-    return opd_given(call, index) != NULL && call->operands[index].role == OPD_ROLE_IN ? opd_data(call, index) : NULL;
+    return is_input(call, index) ? opd_data(call, index) : NULL;
 }
 
 static opd_status make_job(opd_attention_job *job, const opd_call *call)
@@ -91,7 +96,7 @@ static size_t number_size(opd_dtype dtype)
 
 static const char *declines_past(const opd_call *call)
 {
-    if (call != NULL && input(call, PAST_KEY) != NULL) {
+    if (call != NULL && is_input(call, PAST_KEY)) {
         return "keys of the past lie apart from those of now";
     }
     return opd_declines_strides(call);

@@ -5,3 +5,6 @@ foreach(group products windows attention)
     COMMAND /usr/bin/python3 ${CMAKE_CURRENT_LIST_DIR}/linear_numpy.py $<TARGET_FILE:operator_probe> ${group})
   set_tests_properties(test_linear_${group} PROPERTIES LABELS unit SKIP_RETURN_CODE 77 TIMEOUT 300)
 endforeach()
+
+opd_add_test(test_linear ${CMAKE_CURRENT_LIST_DIR}/test_linear.c LABEL "unit;threads" LINK opd_kernels m)
+add_dependencies(thread_tests test_linear)

@@ -442,8 +442,25 @@ def threads_change_nothing(probe):
                 assert np.array_equal(one[variant][0], four[variant][0]), (op, variant)
 
 
+def narrow_floats(probe):
+    """Every f16 and bf16 pattern through a product of one term, exact in f32: loads it and rounds the result once."""
+    for dtype, factor in itertools.product(("f16", "bf16"), (1.0, 0.34375, 3.0 * 2.0 ** -9, 2.0 ** -14)):
+        patterns = np.arange(65536, dtype=np.uint16).reshape(-1, 1)
+        x = patterns.view(np.float16) if dtype == "f16" else Bf16(np.zeros((65536, 1)))
+        if dtype == "bf16":
+            x.bits = patterns
+        y = as_type(np.full((1, 1), factor), dtype)
+        product = values_of(x).astype(np.float32) * values_of(y).astype(np.float32)
+        with np.errstate(over="ignore"):
+            want = values_of(as_type(product, dtype))
+        answer = probe.call("MatMul", [x, y])
+        for variant, outputs in answer.items():
+            if not isinstance(outputs, Declined):
+                assert np.array_equal(outputs[0], want, equal_nan=True), (dtype, factor, variant)
+
+
 GROUPS = {
-    "products": [matmul, gemm, fused_products],
+    "products": [matmul, gemm, fused_products, narrow_floats],
     "windows": [conv, average_pool, global_average_pool, max_pool],
     "attention": [fused_attention, special_attention, attention, threads_change_nothing],
 }
