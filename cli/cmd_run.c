@@ -2,6 +2,8 @@
 /*
  * ops-debug run: makes a call of an operator, runs a variant of it in a worker process and says whether it is right.
  */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <opsdebug/kernel.h>
@@ -13,13 +15,26 @@
 #include "phrases.h"
 #include "screen.h"
 
-enum { KEY_GUARD = 0x100, KEY_REPEAT, KEY_THREADS, KEY_TIMEOUT, KEY_SAVE, KEY_NO_EXACT };
+enum {
+    KEY_GUARD = 0x100,
+    KEY_REPEAT,
+    KEY_THREADS,
+    KEY_TIMEOUT,
+    KEY_SAVE,
+    KEY_NO_EXACT,
+    KEY_MODE,
+    KEY_ABS,
+    KEY_REL,
+    KEY_PRESET
+};
 
 typedef struct run_options {
     opd_shared shared;
     opd_making making;
     opd_replay_options replay;
     const char *save;
+    const char *mode, *preset;
+    bool has_abs, has_rel;
     bool is_alone; /* without the companion */
 } run_options;
 
@@ -30,9 +45,77 @@ static const struct argp_option options[] = {
     { "threads", KEY_THREADS, "N", 0, "Threads the variant may use; default: all", 0 },
     { "timeout", KEY_TIMEOUT, "SECONDS", 0, "Time limit of one run, default 60", 0 },
     { "no-exact", KEY_NO_EXACT, NULL, 0, "Leave out the second run, on small whole numbers whose sums are exact", 0 },
+    { "mode", KEY_MODE, "MODE", 0,
+      "What decides: gauge (default, the operator's own bound), or absolute, relative, mixed (abs + rel x |right|), exact",
+      0 },
+    { "abs-err", KEY_ABS, "X", 0, "Of the modes absolute and mixed", 0 },
+    { "rel-err", KEY_REL, "X", 0, "Of the modes relative and mixed", 0 },
+    { "preset", KEY_PRESET, "NAME", 0,
+      "Also judge by the rule of torch, onnx, polygraphy, netlib, benchdnn, cann-L0, cann-L1, cann-L2 or flash-attn; with --mode mixed it decides",
+      0 },
     { "save", KEY_SAVE, "BUNDLE", 0, "Write the call, and its failure if it has one, to a bundle", 0 },
     { 0 },
 };
+
+static double parse_error(const struct argp_state *state, const char *flag, const char *text)
+{
+    char *end = NULL;
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !(value >= 0) || isinf(value)) {
+        opd_usage_error(state, "%s %s: a number from 0 on", flag, text);
+    }
+    return value;
+}
+
+static bool is_preset(const char *name)
+{
+    const char *known = NULL;
+    const char *meaning = NULL;
+    for (int i = 0; (known = opd_preset_at(i, &meaning)) != NULL; i++) {
+        if (strcmp(known, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_rule(const struct argp_state *state, run_options *o)
+{
+    static const struct {
+        const char *name;
+        bool takes_abs, takes_rel;
+    } modes[] = { { "gauge", false, false },
+                  { "absolute", true, false },
+                  { "relative", false, true },
+                  { "mixed", true, true },
+                  { "exact", false, false } };
+    size_t mode = 0;
+    while (mode < OPD_COUNT(modes) && o->mode != NULL && strcmp(modes[mode].name, o->mode) != 0) {
+        mode++;
+    }
+    if (mode == OPD_COUNT(modes)) {
+        opd_usage_error(state, "--mode %s: gauge, absolute, relative, mixed or exact", o->mode);
+    }
+    if (o->preset != NULL && !is_preset(o->preset)) {
+        opd_usage_error(
+            state, "--preset %s: torch, onnx, polygraphy, netlib, benchdnn, cann-L0, cann-L1, cann-L2 or flash-attn",
+            o->preset);
+    }
+    bool takes_number = modes[mode].takes_abs || modes[mode].takes_rel;
+    bool has_number = o->has_abs || o->has_rel;
+    if ((o->has_abs && !modes[mode].takes_abs) || (o->has_rel && !modes[mode].takes_rel)) {
+        opd_usage_error(state, "--%s has no meaning in mode %s",
+                        o->has_abs && !modes[mode].takes_abs ? "abs-err" : "rel-err", modes[mode].name);
+    }
+    if (has_number && o->preset != NULL) {
+        opd_usage_error(state, "--mode %s takes its numbers from --preset, or from --abs-err and --rel-err", o->mode);
+    }
+    if (takes_number && !has_number && o->preset == NULL) {
+        opd_usage_error(state, "--mode %s needs --%s", o->mode, modes[mode].takes_abs ? "abs-err" : "rel-err");
+    }
+    o->replay.is_convention_deciding = mode > 0;
+    o->replay.convention = o->preset != NULL ? o->preset : mode > 0 ? modes[mode].name : NULL;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -53,6 +136,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_NO_EXACT:
         o->is_alone = true;
         return 0;
+    case KEY_MODE:
+        o->mode = arg;
+        return 0;
+    case KEY_PRESET:
+        o->preset = arg;
+        return 0;
+    case KEY_ABS:
+        o->replay.abs_err = parse_error(state, "--abs-err", arg);
+        o->has_abs = true;
+        return 0;
+    case KEY_REL:
+        o->replay.rel_err = parse_error(state, "--rel-err", arg);
+        o->has_rel = true;
+        return 0;
+    case ARGP_KEY_END:
+        check_rule(state, o);
+        return opd_making_parse(key, arg, state, &o->making);
     case KEY_SAVE:
         o->save = arg;
         return 0;
@@ -102,9 +202,9 @@ static bool is_companion_wanted(const run_options *o, const run_state *state)
 {
     const opd_call *call = &state->item.call;
     bool is_whole = o->making.has_fill && o->making.fill.kind == OPD_FILL_INTEGERS;
-    return !o->is_alone && !is_whole && state->result.observed.outcome == OPD_OUTCOME_OK &&
-           state->result.numbers.is_valid && call->op != NULL && call->op->bound.kind == OPD_BOUND_GAUGE &&
-           opd_dtype_is_float(call->dtype);
+    return !o->is_alone && !o->replay.is_convention_deciding && !is_whole &&
+           state->result.observed.outcome == OPD_OUTCOME_OK && state->result.numbers.is_valid && call->op != NULL &&
+           call->op->bound.kind == OPD_BOUND_GAUGE && opd_dtype_is_float(call->dtype);
 }
 
 static void print_companion(const run_state *state)
@@ -152,6 +252,9 @@ static void print_document(const run_state *state, int exit_status)
     opd_document_put(document, "mistrust", opd_document_text(state->result.mistrust));
     opd_document_put(document, "metrics", opd_findings_metrics(&state->result));
     opd_document_put(document, "variant", opd_document_text(state->result.variant));
+    if (state->result.opinion.is_valid) {
+        opd_document_put(document, "convention", opd_findings_opinion(&state->result.opinion));
+    }
     if (state->has_exact) {
         json_t *exact = opd_document_result(&state->exact);
         opd_document_put(exact, "reference", json_string(opd_sureness_name(state->exact.sureness)));

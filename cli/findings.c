@@ -126,6 +126,21 @@ static void print_metrics(const opd_operand *output, const opd_metrics *metrics,
     print_decades(metrics);
 }
 
+static void print_opinion(const opd_opinion *opinion)
+{
+    char place[128];
+    if (!opinion->is_valid) {
+        return;
+    }
+    printf(TITLE "%s %s: ", "rule", opinion->name, opinion->is_right ? "agrees" : "disagrees");
+    printf("%s", opinion->detail);
+    if (opinion->bad_count > 0) {
+        opd_phrase_place(place, sizeof place, opinion->operand, opinion->first, opinion->rank);
+        printf(", first %s", place);
+    }
+    printf("\n");
+}
+
 void opd_findings_print(const opd_case *item, const opd_replay_result *result, bool is_long)
 {
     char words[1024];
@@ -145,6 +160,7 @@ void opd_findings_print(const opd_case *item, const opd_replay_result *result, b
             print_metrics(&result->outputs[i], &result->metrics[i], is_long);
         }
     }
+    print_opinion(&result->opinion);
     if (result->mistrust[0] != '\0' && result->observed.outcome == OPD_OUTCOME_OK) {
         printf(TITLE "%s: these data would hide a fault; try another --fill or --seed\n", "mistrust", result->mistrust);
     }
@@ -210,6 +226,21 @@ static json_t *metrics_object(const opd_metrics *metrics)
     opd_document_put(object, "relative", percentiles_object(metrics->rel, metrics->max_rel, metrics->max_rel_at));
     opd_document_put(object, "ulp", percentiles_object(metrics->ulp, metrics->max_ulp, metrics->max_ulp_at));
     opd_document_put(object, "abs_by_decade", decades_object(metrics));
+    return object;
+}
+
+json_t *opd_findings_opinion(const opd_opinion *opinion)
+{
+    char place[128];
+    json_t *object = json_object();
+    opd_document_put(object, "rule", json_string(opinion->name));
+    opd_document_put(object, "is_right", json_boolean(opinion->is_right));
+    opd_document_put(object, "bad_count", opd_document_count(opinion->bad_count));
+    opd_document_put(object, "detail", json_string(opinion->detail));
+    if (opinion->bad_count > 0) {
+        opd_phrase_place(place, sizeof place, opinion->operand, opinion->first, opinion->rank);
+        opd_document_put(object, "first", opd_document_text(place));
+    }
     return object;
 }
 

@@ -14,6 +14,7 @@ void opd_findings_print_failure(const opd_replay_result *result);
 /* The word on a line of its own, in the colour of exit_status. */
 void opd_findings_print_word(const char *word, int exit_status);
 
+json_t *opd_findings_opinion(const opd_opinion *opinion);
 /* Metrics of the outputs by name. */
 json_t *opd_findings_metrics(const opd_replay_result *result);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "job.h"
+#include "presets.h"
 
 #define DEFAULT_LIMIT   ((uint64_t)8 << 30)
 #define DEFAULT_TIMEOUT 60000
@@ -204,6 +205,15 @@ opd_status opd_job_new(opd_job **out, int *fd, const opd_case *item, const opd_b
     if (options->variant != NULL &&
         snprintf(plan.variant, sizeof plan.variant, "%s", options->variant) >= (int)sizeof plan.variant) {
         return opd_fail(OPD_E_INVALID, "the name of a variant has at most %zu characters", sizeof plan.variant - 1);
+    }
+    if (options->convention != NULL) {
+        if (opd_rule_find(options->convention) == NULL) {
+            return opd_fail(OPD_E_INVALID, "no rule %s to judge by", options->convention);
+        }
+        snprintf(plan.convention, sizeof plan.convention, "%s", options->convention);
+        plan.abs_err = options->abs_err;
+        plan.rel_err = options->rel_err;
+        plan.is_convention_deciding = options->is_convention_deciding;
     }
     plan.repeat = options->repeat > 0 ? options->repeat : 1;
     plan.guard = (int32_t)options->guard;

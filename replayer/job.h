@@ -101,6 +101,9 @@ typedef struct opd_job {
     uint32_t mxcsr;
     int32_t threads; /* 0 = leave */
     bool keep_outputs, skip_reference, is_trusted_path, with_metrics, is_exact_data;
+    char convention[24]; /* "" = none */
+    double abs_err, rel_err;
+    bool is_convention_deciding;
     double reference_limit; /* operations */
     bool is_reference_dear; /* not wanted unless the bits differ from the recorded ones */
     bool is_born_expected;  /* the reference is not wanted when NaN or Inf are born again with the recorded bits */

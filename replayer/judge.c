@@ -10,6 +10,7 @@
 
 #include "canary.h"
 #include "component.h"
+#include "convention.h"
 #include "flushed.h"
 
 static bool is_judged(const opd_judge *judge, int operand)
@@ -333,6 +334,20 @@ static void tell_born(opd_failure *failure, const opd_judge *judge, const opd_co
     read_payload(failure, judge, worst);
 }
 
+static void tell_opinion(opd_failure *failure, const opd_judge *judge)
+{
+    const opd_opinion *opinion = &judge->opinion;
+    if (opinion->is_right || failure->outcome != OPD_OUTCOME_OK) {
+        return;
+    }
+    failure->outcome = OPD_OUTCOME_MISMATCH;
+    failure->bad_count = opinion->bad_count;
+    failure->index_rank = opinion->bad_count > 0 ? opinion->rank : -1;
+    memcpy(failure->index, opinion->first, sizeof failure->index);
+    snprintf(failure->operand, sizeof failure->operand, "%s", opinion->operand);
+    snprintf(failure->reason, sizeof failure->reason, "by the rule %s: %s", opinion->name, opinion->detail);
+}
+
 /* An index of NaN data is not specified, but must be one. */
 static bool is_unspecified_index(const opd_judge *judge, const opd_component *item)
 {
@@ -375,6 +390,16 @@ void opd_judge_numbers(opd_numbers *numbers, opd_failure *failure, opd_judge *ju
     judge->is_naive_wanted = found.ratio > OPD_PASS_RATIO && found.ratio <= found.cap && !judge->has_naive;
     judge->is_right =
         bad == 0 || found.ratio <= OPD_PASS_RATIO || (found.ratio <= found.cap && found.ratio <= 2 * found.naive_ratio);
+    const opd_rule *rule = opd_convention_of(judge->job);
+    if (rule != NULL && !judge->is_exact) {
+        opd_convention_judge(&judge->opinion, judge, rule);
+    }
+    if (judge->job->is_convention_deciding && judge->opinion.is_valid) {
+        judge->is_naive_wanted = false;
+        judge->is_right = judge->opinion.is_right;
+        tell_opinion(failure, judge);
+        return;
+    }
     if (worst.operand != NULL && !judge->is_right && !judge->is_naive_wanted && failure->outcome == OPD_OUTCOME_OK) {
         failure->outcome = OPD_OUTCOME_MISMATCH;
         failure->bad_count = bad;

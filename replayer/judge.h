@@ -20,6 +20,7 @@ typedef struct opd_judge {
     bool is_naive_wanted; /* the last judgement lies between the bands: run opd_judge_naive and judge again */
     bool is_right;        /* the last judgement */
     bool is_exact;        /* whole numbers whose sums are exact: every bit counts */
+    opd_opinion opinion;  /* of the last judgement */
     double growth;        /* of the variant: the bound widens by it; 0 = 1 */
     double cap;           /* n/2 + 16 */
     double naive_ratio;

@@ -44,5 +44,5 @@ const char *opd_replay_word(const opd_replay_result *result)
     if (result->mistrust[0] != '\0') {
         return "MISTRUSTED";
     }
-    return result->numbers.ratio > OPD_PASS_RATIO ? "PASS_ACCUM" : "PASS";
+    return result->numbers.ratio > OPD_PASS_RATIO && !result->opinion.is_deciding ? "PASS_ACCUM" : "PASS";
 }

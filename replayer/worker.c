@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "convention.h"
 #include "judge.h"
 #include "provider.h"
 #include "scratch.h"
@@ -242,8 +243,12 @@ static opd_status judge_numbers(worker *self, opd_numbers *numbers, opd_failure 
     }
     if (!self->judge.has_reference) {
         opd_status status = opd_judge_reference(&self->judge);
-        if (status == OPD_OK && self->job->is_exact_data && !self->judge.is_declined) {
+        const opd_rule *rule = opd_convention_of(self->job);
+        bool is_naive_needed = self->job->is_exact_data || (rule != NULL && opd_rule_needs_naive(rule));
+        if (status == OPD_OK && is_naive_needed && !self->judge.is_declined) {
             status = opd_judge_naive(&self->judge);
+        }
+        if (status == OPD_OK && self->job->is_exact_data) {
             opd_judge_find_exact(&self->judge);
         }
         if (status != OPD_OK || self->judge.is_declined) {
@@ -338,6 +343,7 @@ static opd_status inspect(worker *self, bool is_first)
         put_back(self);
         result->same = opd_judge_same(&self->judge, now, self->numbers, self->count);
         result->numbers = numbers;
+        result->opinion = self->judge.opinion;
         memcpy(result->outputs, now, sizeof now);
         result->output_count = self->count;
         keep_outputs(self);

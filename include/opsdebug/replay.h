@@ -41,6 +41,9 @@ typedef struct opd_replay_options {
     bool skip_reference;   /* do not run the reference (bitwise comparison and classes only) */
     bool with_metrics;     /* fill opd_replay_result.metrics and mistrust */
     bool is_exact_data;    /* inputs are small whole numbers: where their sums are exact in the accumulator, outputs must have the bits of the reference */
+    const char *convention; /* another rule to judge by: a preset, "absolute", "relative", "mixed" (|error| <= abs_err + rel_err |right|), "exact"; NULL = none */
+    double abs_err, rel_err; /* of those of them that are no preset */
+    bool is_convention_deciding; /* it decides what is wrong, instead of the operator's own bound */
     bool lazy_reference;   /* do not run it when the expected NaN or Inf was born again with the recorded bits */
     double reference_limit; /* operations of a call beyond which the reference is left out where the answer does not hang on it; 0 = 8e9 */
     opd_replay_progress *progress; /* called a few times a second by the thread that waits; NULL = none */
@@ -86,6 +89,19 @@ typedef struct opd_numbers {
     bool is_valid;       /* a reference exists and ran */
 } opd_numbers;
 
+/* What another rule says of the outputs. */
+typedef struct opd_opinion {
+    bool is_valid, is_right, is_deciding;
+    char name[24];
+    uint64_t count, bad_count;     /* elements; of rules that look at the whole: of another class */
+    char operand[OPD_NAME];        /* of the first bad one */
+    int64_t first[OPD_MAX_RANK];
+    int32_t rank;
+    char detail[224];
+} opd_opinion;
+/* The index-th preset and whose rule it is; NULL past the last. */
+const char *opd_preset_at(int index, const char **meaning);
+
 typedef struct opd_replay_result {
     opd_failure observed;     /* outcome OPD_OUTCOME_OK when nothing went wrong */
     opd_failure expected;     /* the recorded failure of this call, or outcome OK */
@@ -105,6 +121,7 @@ typedef struct opd_replay_result {
     char environment[2048];   /* lines "what: recorded X, here Y"; "" = no difference found */
     uint64_t run_ns;          /* median time of one run */
     opd_sureness sureness;    /* of the reference */
+    opd_opinion opinion;      /* of the convention asked for */
     char mistrust[160];       /* why agreement with the reference shows little here, "80 % of Y is zero"; "" = it shows enough */
     opd_metrics metrics[OPD_MAX_OPERANDS]; /* of outputs[i] of the first run against the reference, with_metrics; count 0 = none. differing: from the right value rounded */
     opd_operand outputs[OPD_MAX_OPERANDS]; /* of the first run: digests before and after, health after; with keep_outputs view.data is set

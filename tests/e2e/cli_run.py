@@ -88,6 +88,41 @@ def figures_are_those_of_numpy():
     assert {int(name[2:]) for name in metrics["abs_by_decade"] if name.startswith("1e")} == decades
 
 
+def scaled_ramp(count):
+    x = np.arange(1, count + 1, dtype=np.float32)
+    want = 2 * x.astype(np.float64)
+    return want, np.abs((x * np.float32(2) * np.float32(1 + 2.0**-10)).astype(np.float64) - want)
+
+
+def other_rules_count_as_numpy_does():
+    want, error = scaled_ramp(3000)
+    words = ["--variant", "scale", "--input-shapes", "[3000]", "--fill", "ramp:1:1"]
+    half = float(np.median(error))
+    for options, limit in ((["--preset", "torch"], 1e-5 + 1.3e-6 * want), (["--preset", "onnx"], 1e-7 + 1e-3 * want),
+                           (["--mode", "absolute", "--abs-err", half], half), (["--mode", "relative", "--rel-err", 2.0**-10], 2.0**-10 * want),
+                           (["--mode", "relative", "--rel-err", 2.0**-10 * 0.9999], 0.9999 * 2.0**-10 * want),
+                           (["--mode", "mixed", "--abs-err", 1, "--rel-err", 5e-4], 1 + 5e-4 * want)):
+        bad = int(np.count_nonzero(error > limit))
+        decides = "--mode" in options
+        found = run("Twice", *words, *options, status=1 if bad or not decides else 0)
+        assert found["convention"]["bad_count"] == bad and found["convention"]["is_right"] == (bad == 0), (options, found["convention"], bad)
+        if bad:
+            assert found["convention"]["first"] == f"Y[{int((error > limit).argmax())}]"
+        assert found["numbers"]["ratio"] > 1000  # the gauge is reported in any mode
+        if decides:
+            assert found["verdict"] == ("FAIL" if bad else "PASS")
+    found = run("Twice", "--mode", "exact", status=0)
+    assert found["verdict"] == "PASS"
+    found = run("Twice", "--variant", "inexact", "--mode", "exact", status=1)
+
+
+def rules_of_the_whole_compare_with_a_benchmark():
+    for rule in ("cann-L0", "cann-L1", "cann-L2", "flash-attn", "netlib", "polygraphy", "benchdnn"):
+        op = "Softmax" if rule == "benchdnn" else "RowSum"  # whose threshold depends on the operator
+        assert run(op, "--preset", rule, "--fill", "uniform:0.1:1", status=0)["convention"]["is_right"], rule
+        assert not run("Twice", "--variant", "scale", "--preset", rule, status=1)["convention"]["is_right"], rule
+
+
 def limits_are_derived():
     text = call("run", "--library", LIBRARY, "--op", "RowSum", "--input-shapes", "[3,100]", "-v").stdout
     assert "derivation   allowed at the worst element:" in text and "16 x eps 1.19e-07 x gauge" in text, text
@@ -104,6 +139,11 @@ def bad_wishes_get_one_line():
         (["--op", "Softmax", "--attrs", "axes=1"], 3, "axes"),
         (["--op", "Softmax", "--variant", "fastest"], 3, "no variant fastest"),
         ([], 2, "--op"),
+        (["--op", "Twice", "--mode", "relative"], 2, "--rel-err"),
+        (["--op", "Twice", "--mode", "relativ"], 2, "--mode relativ"),
+        (["--op", "Twice", "--mode", "absolute", "--abs-err", "-1"], 2, "--abs-err -1"),
+        (["--op", "Twice", "--preset", "tourch"], 2, "--preset tourch"),
+        (["--op", "Twice", "--abs-err", "1"], 2, "abs-err has no meaning in mode gauge"),
     ):
         done = call("run", "--library", LIBRARY, *words)
         assert done.returncode == status, (words, done.returncode, done.stderr)
@@ -111,6 +151,7 @@ def bad_wishes_get_one_line():
 
 
 for test in (words_say_what_is_wrong, zeros_against_zeros_are_not_trusted, whole_numbers_show_what_a_bound_hides,
-             serial_sums_pass_as_far_as_serial_sums_explain, figures_are_those_of_numpy, limits_are_derived, bad_wishes_get_one_line):
+             serial_sums_pass_as_far_as_serial_sums_explain, figures_are_those_of_numpy, other_rules_count_as_numpy_does,
+             rules_of_the_whole_compare_with_a_benchmark, limits_are_derived, bad_wishes_get_one_line):
     test()
     print(f"ok: {test.__name__}")
