@@ -96,8 +96,7 @@ static void divide_columns(const job *work, int64_t item)
         is_in_range = factor_of(work, factor[j], &norm[j], &factor[j]) && is_in_range;
     }
     if (is_in_range) {
-        opd_column_affine how = { .factor = factor };
-        work->rows->column_affine(work->y + offset, &block, &how);
+        work->rows->column_scale(work->y + offset, &block, factor);
     }
     for (int64_t j = 0; j < block.width; j++) {
         if (!is_in_range) {

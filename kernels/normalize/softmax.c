@@ -46,15 +46,22 @@ static double sum_in_stretches(const job *work, const uint8_t *x, uint8_t *stret
     return sum;
 }
 
-static void put_stages(const job *work, int64_t line, double largest, double sum)
+/* Of one line, before y is written, which may lie on x. */
+static void put_stages(const job *work, int64_t line, double largest)
 {
     const opd_axis *axis = &work->axis;
     opd_stage_put(&work->stages, MAX, line, largest);
-    opd_stage_put(&work->stages, SUM, line, sum);
-    for (int64_t i = 0; work->stages.value[EXP] != NULL && i < axis->size; i++) {
+    for (int64_t i = 0; i < axis->size; i++) {
         int64_t at = (line / axis->inner * axis->size + i) * axis->inner + line % axis->inner;
         double v = (double)opd_wide_load(work->rows->dtype, work->x, at);
         opd_stage_put(&work->stages, EXP, at, exp(v - largest));
+    }
+}
+
+static void put_column_stages(const job *work, int64_t line, const opd_block *block, const double *largest)
+{
+    for (int64_t j = 0; j < block->width; j++) {
+        put_stages(work, line + j, largest[j]);
     }
 }
 
@@ -69,11 +76,12 @@ static void soften_row(const job *work, int64_t row, uint8_t *scratch)
         scratch += work->is_log ? n * work->inner_bytes : 0;
     }
     double largest = work->inner->largest(x, n);
+    if (work->stages.value[MAX] != NULL) {
+        put_stages(work, row, largest);
+    }
     double sum =
         work->is_log ? sum_in_stretches(work, x, scratch, largest) : work->rows->exp_sum(scratch, x, n, largest);
-    if (work->stages.value[MAX] != NULL) {
-        put_stages(work, row, largest, sum);
-    }
+    opd_stage_put(&work->stages, SUM, row, sum);
     if (work->is_log) {
         work->rows->shift(y, x, n, largest, log(sum), work->streams);
     } else {
@@ -97,15 +105,20 @@ static void soften_columns(const job *work, int64_t item)
         sum[j] = 0.0;
     }
     work->rows->column_largest(largest, &block);
-    work->rows->column_exp_sum(sum, &block, largest);
+    bool is_kept = work->rows == work->inner && !work->is_log; /* 16-bit ones would be rounded: made again instead */
+    if (work->stages.value[MAX] != NULL) {
+        put_column_stages(work, item / tiles * axis->inner + first, &block, largest);
+    }
+    work->rows->column_exp_sum(sum, is_kept ? work->y + offset : NULL, &block, largest);
     for (int64_t j = 0; j < block.width; j++) {
-        if (work->stages.value[MAX] != NULL) {
-            put_stages(work, item / tiles * axis->inner + first + j, largest[j], sum[j]);
-        }
+        opd_stage_put(&work->stages, SUM, item / tiles * axis->inner + first + j, sum[j]);
         sum[j] = work->is_log ? log(sum[j]) : 1.0 / sum[j];
     }
     if (work->is_log) {
         work->rows->column_shift(work->y + offset, &block, largest, sum);
+    } else if (is_kept) {
+        block.x = work->y + offset;
+        work->rows->column_scale(work->y + offset, &block, sum);
     } else {
         work->rows->column_softmax(work->y + offset, &block, largest, sum);
     }

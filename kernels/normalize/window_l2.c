@@ -85,12 +85,16 @@ static void divide_tile(const job *work, int64_t image, int64_t h, int64_t first
     for (int64_t j = 0; j < block.width; j++) {
         factor[j] = 1.0 / sqrt(squares[j]);
     }
-    opd_column_affine how = { .factor = factor };
-    for (int64_t c = 0; c < work->channels; c++) {
-        opd_block one = { means + (c * stride + first) * work->inner_bytes, 0, 1, block.width };
-        int64_t at = ((image * work->channels + c) * work->height + h) * work->width + first;
-        work->inner->column_affine(row, &one, &how);
-        work->rows->scale(work->y + at * work->bytes, row, block.width, 1.0, false);
+    int64_t at = (image * work->channels * work->height + h) * work->width + first;
+    int64_t plane = work->height * work->width;
+    if (work->rows == work->inner) {
+        block.out_stride = plane;
+        work->rows->column_scale(work->y + at * work->bytes, &block, factor);
+    }
+    for (int64_t c = 0; c < work->channels && work->rows != work->inner; c++) {
+        opd_block one = { .x = means + (c * stride + first) * work->inner_bytes, .rows = 1, .width = block.width };
+        work->inner->column_scale(row, &one, factor);
+        work->rows->scale(work->y + (at + c * plane) * work->bytes, row, block.width, 1.0, false);
     }
     double most = work->inner->dtype == OPD_F32 ? 0x1p200 : 0x1p900;
     for (int64_t j = 0; j < block.width; j++) {

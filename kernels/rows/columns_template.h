@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The passes over columns of rows.h for one dtype; included once for each by rows_build.h, which defines what rows_template.h says, behind rows_template.h; at the end the table of both.
+ * The passes over columns of rows.h for one dtype, and the table of all; included by rows_build.h behind rows_template.h, which says what is
+ * defined.
  */
 
 #define COLUMNS(TERM_V, TERM_S)                               \
@@ -48,82 +49,107 @@ static void ROW(column_smallest)(double *acc, const opd_block *block)
 
 #undef COLUMNS
 
-/* y = EXPRESSION of v = x[r][j] for all of a block, the numbers of column j in vectors at [j / W] of local tables. */
-#define COLUMN_MAP(EXPRESSION, STORE)                                     \
-    for (int64_t r = 0; r < block->rows; r++) {                           \
-        const E *p = (const E *)block->x + r * block->stride;             \
-        for (int64_t j = 0; j < block->width; j += W) {                   \
-            int64_t left = block->width - j;                              \
-            const int64_t t = j / W;                                      \
-            V v = left < W ? ROW(load_part)(p + j, left) : LOAD_V(p + j); \
-            V result = (EXPRESSION);                                      \
-            STORE                                                         \
-        }                                                                 \
-    }
-#define COLUMN_STORE                         \
-    E *out = (E *)y + r * block->stride + j; \
-    if (left < W) {                          \
-        ROW(store_part)(out, result, left);  \
-    } else {                                 \
-        STORE_V(out, result);                \
-    }
-
-enum { ROW(TABLE) = OPD_ROWS_TILE / W };
-
-/* numbers[0 .. width) in vectors of A; NULL: all of them otherwise. */
-static void ROW(table)(V *table, const double *numbers, int64_t width, double otherwise)
+/* numbers[0 .. width) as A, padded to whole vectors; NULL: otherwise for all of them. */
+static void ROW(table)(A *table, const double *numbers, int64_t width, A otherwise)
 {
-    for (int64_t j = 0; j < width; j++) {
-        table[j / W][j % W] = (A)(numbers != NULL ? numbers[j] : otherwise);
+    for (int64_t j = 0; j < (width + W - 1) / W * W; j++) {
+        table[j] = numbers != NULL && j < width ? (A)numbers[j] : otherwise;
     }
 }
 
-static void ROW(column_exp_sum)(double *acc, const opd_block *block, const double *centre)
+/* y = EXPRESSION of v = x[r][j] for all of a block; at(table) are the numbers of the columns. */
+#define COLUMN_MAP(EXPRESSION)                                                       \
+    int64_t out_stride = block->out_stride != 0 ? block->out_stride : block->stride; \
+    for (int64_t r = 0; r < block->rows; r++) {                                      \
+        const E *p = (const E *)block->x + r * block->stride;                        \
+        E *out = (E *)y + r * out_stride;                                            \
+        int64_t j = 0;                                                               \
+        for (; block->width - j >= W; j += W) {                                      \
+            V v = LOAD_V(p + j);                                                     \
+            STORE_V(out + j, (EXPRESSION));                                          \
+        }                                                                            \
+        if (j < block->width) {                                                      \
+            V v = ROW(load_part)(p + j, block->width - j);                           \
+            ROW(store_part)(out + j, (EXPRESSION), block->width - j);                \
+        }                                                                            \
+    }
+#define AT(table) A_LOAD((table) + j)
+
+static void ROW(column_exp_sum)(double *acc, void *kept, const opd_block *block, const double *centre)
 {
-    V c[ROW(TABLE)] = { 0 };
-    ROW(table)(c, centre, block->width, 0.0);
-    COLUMN_MAP(
-        EXP(v - c[t]),
-        if (left < W) {
-            for (int64_t l = 0; l < left; l++) {
-                acc[j + l] += (double)result[l];
+    enum { PARTS = 2 };
+    A c[OPD_ROWS_TILE + W];
+    ROW(table)(c, centre, block->width, (A)0);
+    for (int64_t r = 0; r < block->rows; r++) {
+        const E *p = (const E *)block->x + r * block->stride;
+        E *out = kept != NULL ? (E *)kept + r * block->stride : NULL;
+        int64_t j = 0;
+        for (; block->width - j >= PARTS * W; j += PARTS * W) {
+            V v[PARTS];
+            for (int k = 0; k < PARTS; k++) {
+                v[k] = LOAD_V(p + j + k * W) - AT(c + k * W);
             }
-        } else { ADD_V_TO(acc + j, result); })
+            EXP(v, PARTS);
+            for (int k = 0; k < PARTS; k++) {
+                ADD_V_TO(acc + j + k * W, v[k]);
+                if (out != NULL) {
+                    STORE_V(out + j + k * W, v[k]);
+                }
+            }
+        }
+        for (; j < block->width; j += W) {
+            int64_t left = block->width - j < W ? block->width - j : W;
+            V v = EXP_ONE(ROW(load_part)(p + j, left) - AT(c));
+            for (int64_t l = 0; l < left; l++) {
+                acc[j + l] += (double)v[l];
+            }
+            if (out != NULL) {
+                ROW(store_part)(out + j, v, left);
+            }
+        }
+    }
 }
 
 static void ROW(column_softmax)(void *y, const opd_block *block, const double *centre, const double *factor)
 {
-    V c[ROW(TABLE)] = { 0 };
-    V f[ROW(TABLE)] = { 0 };
-    ROW(table)(c, centre, block->width, 0.0);
-    ROW(table)(f, factor, block->width, 0.0);
-    COLUMN_MAP(EXP(v - c[t]) * f[t], COLUMN_STORE)
+    A c[OPD_ROWS_TILE + W];
+    A f[OPD_ROWS_TILE + W];
+    ROW(table)(c, centre, block->width, (A)0);
+    ROW(table)(f, factor, block->width, (A)0);
+    COLUMN_MAP(EXP_ONE(v - AT(c)) * AT(f))
+}
+
+static void ROW(column_scale)(void *y, const opd_block *block, const double *factor)
+{
+    A f[OPD_ROWS_TILE + W];
+    ROW(table)(f, factor, block->width, (A)0);
+    COLUMN_MAP(v * AT(f))
 }
 
 static void ROW(column_shift)(void *y, const opd_block *block, const double *first, const double *second)
 {
-    V a[ROW(TABLE)] = { 0 };
-    V b[ROW(TABLE)] = { 0 };
-    ROW(table)(a, first, block->width, 0.0);
-    ROW(table)(b, second, block->width, 0.0);
-    COLUMN_MAP((v - a[t]) - b[t], COLUMN_STORE)
+    A a[OPD_ROWS_TILE + W];
+    A b[OPD_ROWS_TILE + W];
+    ROW(table)(a, first, block->width, (A)0);
+    ROW(table)(b, second, block->width, (A)0);
+    COLUMN_MAP((v - AT(a)) - AT(b))
 }
 
 static void ROW(column_affine)(void *y, const opd_block *block, const opd_column_affine *how)
 {
-    V c[ROW(TABLE)] = { 0 };
-    V f[ROW(TABLE)] = { 0 };
-    V s[ROW(TABLE)] = { 0 };
-    V b[ROW(TABLE)] = { 0 };
-    ROW(table)(c, how->centre, block->width, 0.0);
-    ROW(table)(f, how->factor, block->width, 1.0);
-    ROW(table)(s, how->scale, block->width, 1.0);
-    ROW(table)(b, how->bias, block->width, 0.0);
-    COLUMN_MAP((v - c[t]) * f[t] * s[t] + b[t], COLUMN_STORE)
+    A c[OPD_ROWS_TILE + W];
+    A f[OPD_ROWS_TILE + W];
+    A s[OPD_ROWS_TILE + W];
+    A b[OPD_ROWS_TILE + W];
+    ROW(table)(c, how->centre, block->width, (A)0);
+    ROW(table)(f, how->factor, block->width, (A)1);
+    ROW(table)(s, how->scale, block->width, (A)1);
+    ROW(table)(b, how->bias, block->width, (A)0);
+    COLUMN_MAP((v - AT(c)) * AT(f) * AT(s) + AT(b))
 }
 
 #undef COLUMN_MAP
-#undef COLUMN_STORE
+#undef AT
 
 #define ENTRY(name) .name = ROW(name)
 static const opd_rows ROW(table_of) = {
@@ -150,6 +176,7 @@ static const opd_rows ROW(table_of) = {
     ENTRY(column_smallest),
     ENTRY(column_exp_sum),
     ENTRY(column_softmax),
+    ENTRY(column_scale),
     ENTRY(column_shift),
     ENTRY(column_affine),
     .fence = lanes_fence,

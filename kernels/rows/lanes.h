@@ -70,39 +70,104 @@ static inline vd vd_load_floats(const void *at)
     return vd_of_floats(v);
 }
 
-/* The larger; b when one is NaN. */
+/* The larger, the smaller (b when one is NaN); a b + c, rounded once where there is an instruction for it. */
 #if LANES_BYTES == 64
 static inline vf vf_larger(vf a, vf b)
 {
     return _mm512_max_ps(a, b);
 }
 
+static inline vf vf_smaller(vf a, vf b)
+{
+    return _mm512_min_ps(a, b);
+}
+
+static inline vf vf_fma(vf a, vf b, vf c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
 static inline vd vd_larger(vd a, vd b)
 {
     return _mm512_max_pd(a, b);
 }
+
+static inline vd vd_smaller(vd a, vd b)
+{
+    return _mm512_min_pd(a, b);
+}
+
+static inline vd vd_fma(vd a, vd b, vd c)
+{
+    return _mm512_fmadd_pd(a, b, c);
+}
+
 #elif LANES_BYTES == 32
 static inline vf vf_larger(vf a, vf b)
 {
     return _mm256_max_ps(a, b);
 }
 
-static inline vd vd_larger(vd a, vd b)
+static inline vf vf_smaller(vf a, vf b)
 {
-    return _mm256_max_pd(a, b);
+    return _mm256_min_ps(a, b);
 }
-#else
-static inline vf vf_larger(vf a, vf b)
+
+static inline vf vf_fma(vf a, vf b, vf c)
 {
-    vi32 above = a > b;
-    return (vf)((above & (vi32)a) | (~above & (vi32)b));
+    return _mm256_fmadd_ps(a, b, c);
 }
 
 static inline vd vd_larger(vd a, vd b)
 {
-    vi64 above = a > b;
-    return (vd)((above & (vi64)a) | (~above & (vi64)b));
+    return _mm256_max_pd(a, b);
 }
+
+static inline vd vd_smaller(vd a, vd b)
+{
+    return _mm256_min_pd(a, b);
+}
+
+static inline vd vd_fma(vd a, vd b, vd c)
+{
+    return _mm256_fmadd_pd(a, b, c);
+}
+
+#else
+static inline vf vf_larger(vf a, vf b)
+{
+    vi32 takes = a > b;
+    return (vf)((takes & (vi32)a) | (~takes & (vi32)b));
+}
+
+static inline vf vf_smaller(vf a, vf b)
+{
+    vi32 takes = a < b;
+    return (vf)((takes & (vi32)a) | (~takes & (vi32)b));
+}
+
+static inline vf vf_fma(vf a, vf b, vf c)
+{
+    return a * b + c;
+}
+
+static inline vd vd_larger(vd a, vd b)
+{
+    vi64 takes = a > b;
+    return (vd)((takes & (vi64)a) | (~takes & (vi64)b));
+}
+
+static inline vd vd_smaller(vd a, vd b)
+{
+    vi64 takes = a < b;
+    return (vd)((takes & (vi64)a) | (~takes & (vi64)b));
+}
+
+static inline vd vd_fma(vd a, vd b, vd c)
+{
+    return a * b + c;
+}
+
 #endif
 
 static inline vd vd_abs(vd v)

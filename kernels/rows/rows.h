@@ -34,6 +34,7 @@ typedef struct opd_column_affine {
 typedef struct opd_block {
     const void *x;
     int64_t stride, rows, width;
+    int64_t out_stride; /* of what is written; 0: the same */
 } opd_block;
 
 typedef struct opd_rows {
@@ -62,8 +63,9 @@ typedef struct opd_rows {
     void (*column_sum_squares)(double *acc, const opd_block *block);
     void (*column_largest)(double *acc, const opd_block *block);
     void (*column_smallest)(double *acc, const opd_block *block);
-    void (*column_exp_sum)(double *acc, const opd_block *block, const double *centre);
-    /* y has the block's stride */
+    /* kept: the exponentials, with the block's stride; NULL: only the sums */
+    void (*column_exp_sum)(double *acc, void *kept, const opd_block *block, const double *centre);
+    void (*column_scale)(void *y, const opd_block *block, const double *factor);
     void (*column_softmax)(void *y, const opd_block *block, const double *centre, const double *factor);
     void (*column_shift)(void *y, const opd_block *block, const double *first, const double *second);
     void (*column_affine)(void *y, const opd_block *block, const opd_column_affine *how);

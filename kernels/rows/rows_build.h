@@ -17,11 +17,33 @@ static inline int64_t lanes_block(int64_t left)
     return (left < OPD_ROWS_FOLD ? left : OPD_ROWS_FOLD) / OPD_ROWS_LANES * OPD_ROWS_LANES;
 }
 
-static inline double lanes_combine(double *lane)
+static inline void lanes_add(vd *total, const vd *acc)
 {
-    for (int half = OPD_ROWS_LANES / 2; half > 0; half /= 2) {
-        for (int i = 0; i < half; i++) {
-            lane[i] += lane[i + half];
+    for (int k = 0; k < OPD_ROWS_LANES / WD; k++) {
+        total[k] += acc[k];
+    }
+}
+
+static inline void lanes_add_numbers(vd *total, const double *numbers)
+{
+    for (int k = 0; k < OPD_ROWS_LANES / WD; k++) {
+        total[k] += vd_load(numbers + k * WD);
+    }
+}
+
+/* Lane i and lane i + 8, then i + 4, and so on: the same tree at every width. */
+static inline double lanes_combine(vd *total)
+{
+    for (int half = OPD_ROWS_LANES / WD / 2; half > 0; half /= 2) {
+        for (int k = 0; k < half; k++) {
+            total[k] += total[k + half];
+        }
+    }
+    double lane[WD];
+    memcpy(lane, total, sizeof lane);
+    for (int half = WD / 2; half > 0; half /= 2) {
+        for (int k = 0; k < half; k++) {
+            lane[k] += lane[k + half];
         }
     }
     return lane[0];
@@ -107,6 +129,7 @@ static inline void vd_add_to(double *acc, vd v)
 #define A_LARGER vf_larger
 #define VI       vi32
 #define EXP      vf_exp
+#define EXP_ONE  vf_exp_one
 #define ADD_V    vf_add
 #define ADD_V_TO vf_add_to
 
@@ -161,6 +184,7 @@ static inline void vd_add_to(double *acc, vd v)
 #undef A_LARGER
 #undef VI
 #undef EXP
+#undef EXP_ONE
 #undef ADD_V
 #undef ADD_V_TO
 #define A        double
@@ -172,6 +196,7 @@ static inline void vd_add_to(double *acc, vd v)
 #define A_LARGER vd_larger
 #define VI       vi64
 #define EXP      vd_exp
+#define EXP_ONE  vd_exp_one
 #define ADD_V    vd_add
 #define ADD_V_TO vd_add_to
 

@@ -4,7 +4,7 @@
  *   ROW(name)  the function's name with the dtype behind       E  the element as stored
  *   A, V, W    what results are computed in, its vector, elements of that
  *   LOAD_D STORE_V LOAD_V STREAM_V  WD elements as f64, W elements as V, and back;  LOAD_1  one element as f64
- *   A_LOAD A_STORE A_OF A_LARGER EXP  V from and to memory of A, of one number, the larger of two, the exponential;  VI  its masks
+ *   A_LOAD A_STORE A_OF A_LARGER EXP EXP_ONE  V from and to memory of A, of one number, the larger of two, exponentials;  VI  its masks
  *   ADD_V ADD_V_TO           adds V to f64 vectors, to f64 numbers in memory
  * Loops go in blocks of 16 elements; what is left is padded to a whole vector, or added to its lanes one by one.
  */
@@ -12,7 +12,7 @@
 /* Body of a row sum of TERM over v (a vd) with its scalar form over s. */
 #define ROW_SUM(TERM_V, TERM_S)                             \
     const E *p = x;                                         \
-    double lane[OPD_ROWS_LANES] = { 0 };                    \
+    vd total[OPD_ROWS_LANES / WD] = { 0 };                  \
     int64_t i = 0;                                          \
     while (n - i >= OPD_ROWS_LANES) {                       \
         int64_t end = i + lanes_block(n - i);               \
@@ -23,15 +23,17 @@
                 acc[k] += (TERM_V);                         \
             }                                               \
         }                                                   \
-        for (int k = 0; k < OPD_ROWS_LANES; k++) {          \
-            lane[k] += acc[k / WD][k % WD];                 \
+        lanes_add(total, acc);                              \
+    }                                                       \
+    if (i < n) {                                            \
+        double rest[OPD_ROWS_LANES] = { 0 };                \
+        for (int k = 0; i < n; i++, k++) {                  \
+            double s = LOAD_1(p + i);                       \
+            rest[k] = (TERM_S);                             \
         }                                                   \
+        lanes_add_numbers(total, rest);                     \
     }                                                       \
-    for (int k = 0; i < n; i++, k++) {                      \
-        double s = LOAD_1(p + i);                           \
-        lane[k] += (TERM_S);                                \
-    }                                                       \
-    return lanes_combine(lane)
+    return lanes_combine(total)
 
 static double ROW(sum)(const void *x, int64_t n)
 {
@@ -70,11 +72,15 @@ static inline double ROW(extreme)(const void *x, int64_t n, A sign)
             nan[k] |= v != v;
         }
     }
+    for (int k = 1; k < PARTS; k++) {
+        best[0] = A_LARGER(best[k], best[0]);
+        nan[0] |= nan[k];
+    }
     A result = -(A)INFINITY;
     bool has_nan = false;
-    for (int k = 0; k < PARTS * W; k++) {
-        has_nan = has_nan || nan[k / W][k % W] != 0;
-        result = best[k / W][k % W] > result ? best[k / W][k % W] : result;
+    for (int k = 0; k < W; k++) {
+        has_nan = has_nan || nan[0][k] != 0;
+        result = best[0][k] > result ? best[0][k] : result;
     }
     for (; i < n; i++) {
         A v = (A)LOAD_1(p + i) * sign;
@@ -287,31 +293,41 @@ static double ROW(exp_sum)(void *result, const void *inner, int64_t n, double ce
 {
     const A *in = inner;
     A *out = result;
+    enum { PARTS = OPD_ROWS_LANES / W < 2 ? 1 : 2 };
     const V c = A_OF((A)centre);
-    double lane[OPD_ROWS_LANES] = { 0 };
+    vd total[OPD_ROWS_LANES / WD] = { 0 };
     int64_t i = 0;
     while (n - i >= OPD_ROWS_LANES) {
         int64_t end = i + lanes_block(n - i);
         vd acc[OPD_ROWS_LANES / WD] = { 0 };
         for (; i < end; i += OPD_ROWS_LANES) {
-            for (int k = 0; k < OPD_ROWS_LANES / W; k++) {
-                V v = EXP(A_LOAD(in + i + k * W) - c);
-                A_STORE(out + i + k * W, v);
-                ADD_V(acc + k * W / WD, v);
+            for (int k = 0; k < OPD_ROWS_LANES; k += PARTS * W) {
+                V v[PARTS];
+                for (int j = 0; j < PARTS; j++) {
+                    v[j] = A_LOAD(in + i + k + j * W) - c;
+                    __builtin_prefetch(in + i + k + j * W + n, 0, 2);
+                }
+                EXP(v, PARTS);
+                for (int j = 0; j < PARTS; j++) {
+                    A_STORE(out + i + k + j * W, v[j]);
+                    ADD_V(acc + (k + j * W) / WD, v[j]);
+                }
             }
         }
-        for (int k = 0; k < OPD_ROWS_LANES; k++) {
-            lane[k] += acc[k / WD][k % WD];
-        }
+        lanes_add(total, acc);
     }
-    for (int k = 0; i < n; k += W) {
-        int64_t left = n - i < W ? n - i : W;
-        V v = EXP(ROW(load_inner_part)(in + i, left) - c);
-        memcpy(out + i, &v, (size_t)left * sizeof(A));
-        for (int l = 0; l < left; l++) {
-            lane[k + l] += (double)v[l];
+    if (i < n) {
+        double rest[OPD_ROWS_LANES] = { 0 };
+        for (int k = 0; i < n; k += W) {
+            int64_t left = n - i < W ? n - i : W;
+            V v = EXP_ONE(ROW(load_inner_part)(in + i, left) - c);
+            memcpy(out + i, &v, (size_t)left * sizeof(A));
+            for (int l = 0; l < left; l++) {
+                rest[k + l] = (double)v[l];
+            }
+            i += left;
         }
-        i += left;
+        lanes_add_numbers(total, rest);
     }
-    return lanes_combine(lane);
+    return lanes_combine(total);
 }
