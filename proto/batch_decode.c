@@ -407,7 +407,7 @@ opd_status batch_call(opd_call *out, const opd_batch *batch, size_t i)
     for (size_t k = 0; k < signature->n_operands; k++) {
         take_operand(&out->operands[k], signature->operands[k], &batch->operands[row->first_operand + k]);
     }
-    if (out->op != NULL && out->op->routines == NULL && !opd_call_fits(out)) {
+    if (out->op != NULL && out->op->routines == NULL && !opd_call_fits(out) && !opd_call_adopt(out, out->op)) {
         out->op = NULL; /* another contract of the same name: what the views say is all that is known */
     }
     return OPD_OK;

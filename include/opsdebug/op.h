@@ -188,6 +188,11 @@ int opd_call_shared(const opd_call *call, int index);
 
 /* Has the call the values and operands, by name and kind, that its op's contract asks for? Whether they are legal: opd_call_check(). */
 bool opd_call_fits(const opd_call *call);
+/*
+ * Makes a call that was recorded by hand (attributes and operands by name in any order, those at their default or absent left out, no symbols)
+ * one of op's, if its names, dtypes and shapes are those of the contract; else false, and the call as it was. Views lose their data.
+ */
+bool opd_call_adopt(opd_call *call, const opd_op *op);
 
 /* Evaluates an expression of op's contract on the call's values. errors: E_INVALID unknown name, overflow, division by 0. */
 opd_status opd_call_eval(int64_t *out, const opd_call *call, const char *expression);

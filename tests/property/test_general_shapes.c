@@ -337,12 +337,23 @@ static void a_call_with_data_comes_back_from_a_bundle(void **state)
     opd_case items[32];
     assert_true(general_op_count <= (int)OPD_COUNT(items));
     assert_int_equal(opd_writer_open(&writer, path, &header), OPD_OK);
+    opd_case stripped = filled("Add", "[2,3];[3]", 1, NULL); /* as a runtime may record it: without symbols */
     for (int i = 0; i < general_op_count; i++) {
         items[i] = filled(general_ops[i].name, NULL, (uint64_t)i, NULL);
         items[i].call.thread = 1;
         items[i].call.number = (uint64_t)i + 1;
         assert_int_equal(opd_writer_call_with_data(writer, &items[i].call), OPD_OK);
     }
+    opd_call bare = stripped.call;
+    bare.op = NULL;
+    bare.symbol_count = 0;
+    bare.thread = 1;
+    bare.number = 100;
+    assert_int_equal(opd_writer_call_with_data(writer, &bare), OPD_OK);
+    memcpy(bare.operands[1].name, "Z", 2); /* not this operator's */
+    bare.number = 101;
+    assert_int_equal(opd_writer_call_with_data(writer, &bare), OPD_OK);
+    opd_case_done(&stripped);
     assert_int_equal(opd_writer_close(writer), OPD_OK);
     opd_bundle *bundle = NULL;
     assert_int_equal(opd_bundle_open(&bundle, path), OPD_OK);
@@ -372,6 +383,13 @@ static void a_call_with_data_comes_back_from_a_bundle(void **state)
         opd_case_done(&item);
         opd_case_done(&items[i]);
     }
+    opd_call call;
+    assert_int_equal(opd_bundle_call(&call, bundle, (uint64_t)general_op_count), OPD_OK);
+    assert_ptr_equal(call.op, opd_op_find("test", "Add"));
+    assert_int_equal(call.symbol_count, 2);
+    assert_int_equal(opd_bundle_call(&call, bundle, (uint64_t)general_op_count + 1), OPD_OK);
+    assert_null(call.op);
+    assert_int_equal(call.operand_count, 3);
     opd_bundle_close(bundle);
     assert_int_equal(unlink(path), 0);
 }

@@ -426,6 +426,83 @@ static void what_a_condition_excludes_must_not_be_read(void **state)
     assert_true((call.operands[2].flags & OPD_OPERAND_MUST_NOT_READ) == 0);
 }
 
+/* As a runtime may record them: names and views, nothing that follows from them. */
+static opd_call by_hand(const char *name, const char *shapes, const char *wished, const char *outputs)
+{
+    opd_call call;
+    assert_int_equal(make(&call, name, shapes, wished, outputs), OPD_OK);
+    call.op = NULL;
+    call.symbol_count = 0;
+    memset(call.symbols, 0, sizeof call.symbols);
+    call.attr_count = 0;
+    memset(call.attrs, 0, sizeof call.attrs);
+    int kept = 0;
+    for (int i = 0; i < call.operand_count; i++) {
+        if ((call.operands[i].flags & OPD_OPERAND_ABSENT) == 0) {
+            call.operands[kept++] = call.operands[i];
+        }
+    }
+    call.operand_count = kept;
+    return call;
+}
+
+static void a_call_recorded_by_hand_is_adopted(void **state)
+{
+    (void)state;
+    char text[256];
+    const opd_op *norm = opd_op_find("test", "LayerNormalization");
+    opd_call call = by_hand("LayerNormalization", "[2,3,4];[3,4]", "axis=1", "InvStdDev");
+    call.attr_count = 1;
+    call.attrs[0] = (opd_value){ .name = "axis", .kind = OPD_VALUE_INT, .i = 1 };
+    call.number = 9;
+    opd_operand swapped = call.operands[0];
+    call.operands[0] = call.operands[3];
+    call.operands[3] = swapped;
+    assert_true(opd_call_adopt(&call, norm));
+    opd_call_describe(text, sizeof text, &call);
+    assert_string_equal(text, "LayerNormalization(X f32[2, 3, 4], Scale f32[3, 4], axis=1)");
+    print_symbols(text, sizeof text, &call);
+    assert_string_equal(text, "n0=2 d0=3 d1=4");
+    print_outputs(text, sizeof text, &call);
+    assert_string_equal(text, "f32[2, 3, 4] - f32[2]");
+    assert_int_equal(call.number, 9);
+    assert_true(opd_call_fits(&call));
+
+    call = by_hand("Pad", "[5]", "mode=edge", NULL);
+    call.attr_count = 2;
+    call.attrs[0] = (opd_value){ .name = "mode", .kind = OPD_VALUE_TEXT, .text = "edge" };
+    call.attrs[1] = (opd_value){ .name = "pads", .kind = OPD_VALUE_INTS, .i = 1, .ints = { 7 } };
+    assert_true(opd_call_adopt(&call, opd_op_find("test", "Pad")));
+    assert_int_equal(opd_call_value(&call, "mode")->i, 2);
+    assert_int_equal(opd_call_value(&call, "pads")->i, 1);
+    call = by_hand("Concat", "[2];[3];[4]", NULL, NULL);
+    assert_true(opd_call_adopt(&call, opd_op_find("test", "Concat")));
+    assert_int_equal(opd_call_value(&call, "c2")->i, 4);
+}
+
+static void a_call_of_another_operator_is_not_adopted(void **state)
+{
+    (void)state;
+    opd_call calls[6];
+    for (size_t i = 0; i < OPD_COUNT(calls); i++) {
+        calls[i] = by_hand("Pad", "[5]", "mode=edge", NULL); /* the output has 9 elements */
+        calls[i].attr_count = 1;
+        calls[i].attrs[0] = (opd_value){ .name = "mode", .kind = OPD_VALUE_TEXT, .text = "edge" };
+    }
+    memcpy(calls[0].attrs[0].text, "foo", 4);
+    memcpy(calls[1].attrs[0].name, "moda", 5);
+    calls[2].attrs[0].kind = OPD_VALUE_INT;
+    calls[3].operands[1].view.shape[0] = 8;
+    memcpy(calls[4].operands[1].name, "Z", 2);
+    calls[5].operands[0].view.dtype = OPD_I32;
+    for (size_t i = 0; i < OPD_COUNT(calls); i++) {
+        opd_call before = calls[i];
+        assert_false(opd_call_adopt(&calls[i], opd_op_find("test", "Pad")));
+        assert_memory_equal(&calls[i], &before, sizeof before);
+        assert_string_equal(opd_error_text(), "");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,6 +516,8 @@ int main(void)
         cmocka_unit_test(views_keep_strides_while_they_shrink),
         cmocka_unit_test(a_bound_call_with_a_wrong_output_is_found),
         cmocka_unit_test(what_a_condition_excludes_must_not_be_read),
+        cmocka_unit_test(a_call_recorded_by_hand_is_adopted),
+        cmocka_unit_test(a_call_of_another_operator_is_not_adopted),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }
