@@ -8,7 +8,8 @@
 /* Has this call of the thread its operands captured? (level, sampling) */
 static inline bool opd_capture_wants(const opd_control *control, uint64_t number)
 {
-    return control->capture != OPD_CAPTURE_META && (control->sample <= 1 || number % control->sample == 0);
+    return control->capture != OPD_CAPTURE_META && opd_here_is_quiet == 0 &&
+           (control->sample <= 1 || number % control->sample == 0);
 }
 
 /* Reads the operands of call into the parts of the open record. call's operands have views and addresses. */

@@ -119,7 +119,7 @@ void opd_crash_note_exit(void)
 {
     opd_here *here = &opd_recorder;
     if (here->guard == NULL || atomic_load(&here->guard->epoch) <= 1 || here->process == NULL ||
-        here->pid != getpid()) {
+        opd_here_is_quiet != 0 || here->pid != getpid()) {
         return;
     }
     opd_slot *slot = opd_thread.slot;

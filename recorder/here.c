@@ -27,6 +27,7 @@
 
 opd_here opd_recorder;
 __thread opd_thread_words opd_thread;
+volatile sig_atomic_t opd_here_is_quiet;
 
 static char session_directory[160];
 static pthread_key_t thread_key;
@@ -41,12 +42,16 @@ void opd_here_hold_signals(sigset_t *old)
     for (size_t i = 0; i < OPD_COUNT(faults); i++) {
         sigdelset(&held, faults[i]);
     }
-    pthread_sigmask(SIG_BLOCK, &held, old);
+    if (opd_here_is_quiet == 0) {
+        pthread_sigmask(SIG_BLOCK, &held, old);
+    }
 }
 
 void opd_here_release_signals(const sigset_t *old)
 {
-    pthread_sigmask(SIG_SETMASK, old, NULL);
+    if (opd_here_is_quiet == 0) {
+        pthread_sigmask(SIG_SETMASK, old, NULL);
+    }
 }
 
 bool opd_here_populate(void *start, uint64_t bytes)
@@ -72,7 +77,7 @@ void opd_here_wake(void)
 {
     opd_control *control = opd_recorder.control;
     atomic_fetch_add(&control->wake, 1);
-    if (atomic_load(&control->is_waiting) != 0) {
+    if (atomic_load(&control->is_waiting) != 0 && opd_here_is_quiet == 0) {
         int saved = errno;
         syscall(SYS_futex, &control->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
         errno = saved;
@@ -81,6 +86,9 @@ void opd_here_wake(void)
 
 bool opd_here_is_orphan(void)
 {
+    if (opd_here_is_quiet != 0) {
+        return false;
+    }
     int saved = errno;
     bool is_gone = kill(opd_recorder.control->collector_pid, 0) != 0 && errno == ESRCH;
     errno = saved;
@@ -211,7 +219,10 @@ static void attach_process(void)
     opd_process *before = here->process;
     uint64_t before_bytes = here->file_bytes;
     here->process = NULL;
-    if (opd_ops_compile() == OPD_OK && atomic_load(&here->control->state) == OPD_SESSION_OPEN) {
+    if (opd_here_is_quiet != 0) {
+        before = NULL; /* stays mapped */
+        atomic_fetch_add(&here->control->refused, 1);
+    } else if (opd_ops_compile() == OPD_OK && atomic_load(&here->control->state) == OPD_SESSION_OPEN) {
         here->process = map_process();
         atomic_fetch_add(&here->control->refused, here->process == NULL);
     }
@@ -318,7 +329,7 @@ opd_slot *opd_here_attach_thread(void)
     opd_here_hold_signals(&signals);
     opd_thread.slot = NULL;
     opd_thread.epoch = epoch;
-    opd_slot *slot = claim_slot(here->process);
+    opd_slot *slot = opd_here_is_quiet == 0 ? claim_slot(here->process) : NULL;
     if (slot != NULL) {
         prepare_slot(slot);
         set_state(slot, OPD_SLOT_TAKEN);

@@ -39,6 +39,9 @@ typedef struct opd_thread_words {
 } opd_thread_words;
 extern __thread opd_thread_words opd_thread;
 
+/* The program has shut itself in (seccomp): from now on no system call of ours may be its end. */
+extern volatile sig_atomic_t opd_here_is_quiet;
+
 /* Maps the session's control page, no more; false: recording stays off. */
 bool opd_here_connect(const char *session);
 

@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of the C library that the preloaded object passes on and takes note of: who handles faults, and that the
- * process ends. What does not come this way (system calls of the program's own) costs context, never a call.
+ * Functions of the C library that the preloaded object passes on and takes note of: who handles faults, that the program
+ * is about to forbid itself system calls, and that the process ends. What does not come this way (system calls of the program's own) costs context, never a call.
  */
 #include <dlfcn.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include <opsdebug/memory.h>
+#include <opsdebug/record.h>
 #include <opsdebug/status.h>
 
 #include "crash.h"
+#include "here.h"
 
 typedef int sigaction_function(int number, const struct sigaction *action, struct sigaction *old);
 typedef __sighandler_t signal_function(int number, __sighandler_t handler);
+typedef int prctl_function(int option, ...);
 typedef void exit_function(int status);
 
 static union {
@@ -30,12 +37,18 @@ static union {
     exit_function *function;
 } true_exit;
 
+static union {
+    void *object;
+    prctl_function *function;
+} true_prctl;
+
 /* Before anything can be a handler's: dlsym is not for them. */
 static void find_true(void)
 {
     if (true_exit.object == NULL) {
         true_sigaction.object = dlsym(RTLD_NEXT, "sigaction");
         true_signal.object = dlsym(RTLD_NEXT, "signal");
+        true_prctl.object = dlsym(RTLD_NEXT, "prctl");
         true_exit.object = dlsym(RTLD_NEXT, "_exit");
     }
 }
@@ -64,6 +77,26 @@ OPD_PUBLIC __sighandler_t signal(int number, __sighandler_t handler)
         opd_crash_replaced(number, &action);
     }
     return old;
+}
+
+OPD_PUBLIC int prctl(int option, ...)
+{
+    unsigned long words[4];
+    va_list rest;
+    va_start(rest, option);
+    for (size_t i = 0; i < OPD_COUNT(words); i++) {
+        words[i] = va_arg(rest, unsigned long); /* as many as the kernel takes, whatever was given */
+    }
+    va_end(rest);
+    find_true();
+    if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS) { /* the second goes before any filter of a user's */
+        opd_here_is_quiet = 1;
+    }
+    bool is_strict = option == PR_SET_SECCOMP && words[0] == SECCOMP_MODE_STRICT;
+    if (is_strict || (option == PR_SET_TSC && words[0] == PR_TSC_SIGSEGV)) {
+        opd_record_enabled = false; /* not even the clock may be read any more */
+    }
+    return true_prctl.function(option, words[0], words[1], words[2], words[3]);
 }
 
 OPD_PUBLIC void _exit(int status)

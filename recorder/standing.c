@@ -119,6 +119,9 @@ bool opd_is_marked(uint64_t frame, uint64_t here, const void *mark)
         memcpy(&found, (const void *)(uintptr_t)frame, sizeof(found));
         return found == mark;
     }
+    if (opd_here_is_quiet != 0) {
+        return frame > here;
+    }
     int saved = errno;
     struct iovec local = { &found, sizeof(found) };
     struct iovec remote = { (void *)(uintptr_t)frame, sizeof(found) };

@@ -122,6 +122,17 @@ def forked_workers_name_the_library():
             assert bundle.head["pid"] != "0" and "blas" in bundle.calls[-1]["provider"], (warm, bundle.calls[-1])
 
 
+def programs_in_a_sandbox_are_not_killed_by_the_recorder():
+    """Once a program forbids itself system calls, arguments and times are recorded, operands no more. The strict mode forbids
+    the clock as well, and ends the recording."""
+    env = dict(os.environ, OPENBLAS_NUM_THREADS="1")
+    for kind, count in (("filter", 2003), ("strict", 3)):
+        run = same_as_alone([ODD, "sandbox", kind], env=env)
+        assert run.status == 7 and run.stdout == "in\n" and run.report["calls"] == str(count), (kind, run.stdout, run.report)
+        has_data = [call["operands"]["A"]["before"] != "-" for call in run.runs[0].calls]
+        assert has_data == [True] * 3 + [False] * (count - 3), kind
+
+
 def short_time_limits_have_operands():
     env = dict(os.environ, OPENBLAS_NUM_THREADS="1")
     run = Run([ODD, "large", "1100"], ["trigger=timeout=0.002"], env=env)

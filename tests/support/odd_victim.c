@@ -4,14 +4,19 @@
  * handlers of their own. odd_victim MODE [ARGUMENT [ARGUMENT]]; what is printed is the same with and without the recorder.
  */
 #define _GNU_SOURCE
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -280,12 +285,47 @@ static int threads(const char *where, const char *crashes)
     return 6;
 }
 
+/* ------------------------------------------------------------------------------------------------------ sandboxes */
+
+/* Kills the process at any system call but those to print and to end. */
+static void allow_only_output(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog list = { sizeof(filter) / sizeof(filter[0]), filter };
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &list);
+}
+
+/* sandbox KIND: filter or strict; calls before and after the program shut itself in. */
+static int sandbox(const char *kind, const char *unused)
+{
+    (void)unused;
+    multiply(3);
+    if (strcmp(kind, "filter") == 0) {
+        allow_only_output();
+        multiply(2000);
+        write(STDOUT_FILENO, "in\n", 3);
+        _exit(7);
+    }
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    multiply(2000);
+    write(STDOUT_FILENO, "in\n", 3);
+    syscall(SYS_exit, 7);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(const char *argument, const char *second);
 } modes[] = {
     { "images", images }, { "handler", handler }, { "last", last },       { "stack", stack }, { "child", child },
-    { "stop", stop },     { "alarms", alarms },   { "threads", threads }, { "large", large },
+    { "stop", stop },     { "alarms", alarms },   { "threads", threads }, { "large", large }, { "sandbox", sandbox },
 };
 
 int main(int count, char **arguments)
