@@ -157,9 +157,33 @@ opd_status opd_call_compact(opd_call *call)
     return plan->is_general ? opd_general_compact(call, plan) : mend_and_bind(call, plan, true);
 }
 
+/* Are the symbols of a general operator's call those of its inputs' shapes? */
+static bool has_symbols_of_shapes(const opd_call *call, const opd_plan *plan)
+{
+    opd_binding binding;
+    opd_place places[OPD_MAX_RANK];
+    bool fits = opd_binding_of_call(&binding, call, plan) == OPD_OK;
+    for (int i = 0; fits && i < binding.first[plan->input_count]; i++) {
+        const opd_tensor *view = &call->operands[i].view;
+        if ((call->operands[i].flags & OPD_OPERAND_ABSENT) != 0) {
+            continue;
+        }
+        fits = view->rank >= 0 && view->rank <= OPD_MAX_RANK &&
+               opd_binding_places(places, &binding, i, view->rank) == OPD_OK;
+        for (int d = 0; fits && d < view->rank; d++) {
+            const opd_place *place = &places[d];
+            bool is_known = place->slot >= 0 && place->element >= 0 && place->element < binding.rank[place->slot];
+            fits = place->slot < 0 || (is_known && (view->shape[d] == binding.dims[place->slot][place->element] ||
+                                                    (place->is_broadcast && view->shape[d] == 1)));
+        }
+    }
+    return fits;
+}
+
 bool opd_call_fits(const opd_call *call)
 {
-    bool fits = opd_plan_of_call(call) != NULL;
+    const opd_plan *plan = opd_plan_of_call(call);
+    bool fits = plan != NULL && (!plan->is_general || has_symbols_of_shapes(call, plan));
     if (!fits) {
         opd_error_clear();
     }

@@ -186,7 +186,10 @@ opd_operand *opd_call_operand(opd_call *call, const char *name);
 /* Position of the operand whose pointer argument the operand at index shares (at() in the contract); -1 = it has its own. */
 int opd_call_shared(const opd_call *call, int index);
 
-/* Has the call the values and operands, by name and kind, that its op's contract asks for? Whether they are legal: opd_call_check(). */
+/*
+ * Has the call the values and operands, by name and kind, that its op's contract asks for, and (general operators) the symbols that the shapes of its
+ * inputs say? Whether all is legal: opd_call_check().
+ */
 bool opd_call_fits(const opd_call *call);
 /*
  * Makes a call that was recorded by hand (attributes and operands by name in any order, those at their default or absent left out, no symbols)
