@@ -16,6 +16,7 @@ typedef struct head {
     const opd_array *mask, *past_key, *past_value; /* value NULL: not given */
     int64_t batch, head, kv_head;
     long double *score; /* [keys], then weights */
+    double *scaled;     /* the row's products before softcap and bias; NULL = not wanted */
     long double reach;  /* largest score of the row by absolute terms */
 } head;
 
@@ -77,6 +78,9 @@ static void fill_scores(head *at, int64_t row)
     for (int64_t key = 0; key < shape->keys; key++) {
         opd_sum sum = opd_dot(work, (opd_terms){ query, 1 }, (opd_terms){ key_of(at, key), 1 }, shape->width);
         long double score = opd_round(work, scale * sum.value);
+        if (at->scaled != NULL) {
+            at->scaled[key] = (double)score;
+        }
         if (cap > 0) {
             score = opd_round(work, cap * opd_round(work, tanhl(opd_round(work, score / cap))));
         }
@@ -146,28 +150,51 @@ static opd_array *output(opd_definition_work *work, const char *name)
     return NULL;
 }
 
+/* One row of one head, with what it makes on the way (NULL = not wanted). */
+static void do_row(head *at, opd_array *y, int64_t flat, double *scores, double *weights)
+{
+    const opd_attention_shape *shape = &at->shape;
+    int64_t row = flat % shape->rows;
+    at->head = flat / shape->rows % shape->heads;
+    at->batch = flat / shape->rows / shape->heads;
+    at->kv_head = at->head / (shape->heads / shape->kv_heads);
+    at->scaled = scores != NULL ? scores + flat * shape->keys : NULL;
+    fill_scores(at, row);
+    take_softmax(at);
+    for (int64_t key = 0; key < shape->keys && weights != NULL; key++) {
+        weights[flat * shape->keys + key] = (double)at->score[key];
+    }
+    mix_values(at, y, at->batch * shape->y[0] + at->head * shape->y[1] + row * shape->y[2]);
+}
+
 opd_status opd_define_attention(opd_definition_work *work)
 {
     head at = { .work = work, .mask = input(work, 3), .past_key = input(work, 4), .past_value = input(work, 5) };
+    void *score = NULL;
+    double *scores = NULL;
+    double *weights = NULL;
     opd_status status = opd_attention_shape_of(&at.shape, work->call);
     const opd_attention_shape *shape = &at.shape;
-    void *score = NULL;
-    status = status == OPD_OK ? opd_alloc_array(&score, (size_t)shape->keys + 1, sizeof at.score[0]) : status;
-    if (status != OPD_OK) {
-        return status;
+    int64_t rows = shape->batch * shape->heads * shape->rows;
+    const int64_t dims[4] = { shape->batch, shape->heads, shape->rows, shape->keys };
+    if (status != OPD_OK || (status = opd_alloc_array(&score, (size_t)shape->keys + 1, sizeof at.score[0])) != OPD_OK ||
+        (status = opd_stage_begin(&scores, rows * shape->keys)) != OPD_OK ||
+        (status = opd_stage_begin(&weights, rows * shape->keys)) != OPD_OK) {
+        goto out;
     }
     at.score = score;
-    for (int64_t flat = 0; flat < shape->batch * shape->heads * shape->rows; flat++) {
-        int64_t row = flat % shape->rows;
-        at.head = flat / shape->rows % shape->heads;
-        at.batch = flat / shape->rows / shape->heads;
-        at.kv_head = at.head / (shape->heads / shape->kv_heads);
-        fill_scores(&at, row);
-        take_softmax(&at);
-        mix_values(&at, output(work, "Y"), at.batch * shape->y[0] + at.head * shape->y[1] + row * shape->y[2]);
+    for (int64_t flat = 0; flat < rows; flat++) {
+        do_row(&at, output(work, "Y"), flat, scores, weights);
     }
     fill_present(&at, output(work, "present_key"), shape->width, key_of);
     fill_present(&at, output(work, "present_value"), shape->value_width, value_of);
+    opd_stage_end("scores", scores, 4, dims);
+    opd_stage_end("weights", weights, 4, dims);
+    scores = NULL;
+    weights = NULL;
+out:
     opd_free(score);
-    return OPD_OK;
+    opd_free(scores);
+    opd_free(weights);
+    return status;
 }

@@ -5,6 +5,8 @@
  */
 #include <math.h>
 
+#include <opsdebug/memory.h>
+
 #include "linear_define.h"
 
 /* An element as an integer modulo 2^64, and back to the dtype. */
@@ -142,24 +144,44 @@ static long double gelu(const opd_definition_work *work, long double x, bool is_
     return opd_round(work, half * opd_round(work, 1 + opd_round(work, erfl(inner))));
 }
 
-/* [rows, k] by the columns from `first` of [k, n], plus their bias: `columns` columns into y. */
-static opd_status project(opd_definition_work *work, opd_array *y, int64_t first, int64_t columns)
+opd_status opd_stage_begin(double **out, int64_t count)
+{
+    void *memory = NULL;
+    opd_status status = opd_trace_enabled ? opd_alloc_array(&memory, (size_t)count + 1, sizeof **out) : OPD_OK;
+    *out = memory;
+    return status;
+}
+
+void opd_stage_end(const char *stage, double *values, int32_t rank, const int64_t *shape)
+{
+    opd_tensor view;
+    if (values != NULL && opd_tensor_contiguous(&view, OPD_F64, rank, shape, values) == OPD_OK) {
+        opd_tracepoint(stage, &view);
+    }
+    opd_free(values);
+}
+
+/* Columns of [rows, k] by [k, n], plus their bias, into y; product (NULL = not wanted): before the bias. */
+static void project(opd_definition_work *work, opd_array *y, double *product, int64_t first)
 {
     const opd_array *x = &work->array[0];
     const opd_array *weight = &work->array[1];
     const opd_array *bias = &work->array[2];
     int64_t k = weight->shape[0];
     int64_t n = weight->shape[1];
+    int64_t columns = y->shape[y->rank - 1];
     for (int64_t at = 0; at < y->count; at++) {
         int64_t j = first + at % columns;
         opd_terms row = { x->value + at / columns * k, 1 };
         opd_sum sum = opd_dot(work, row, (opd_terms){ weight->value + j, n }, k);
+        if (product != NULL) {
+            product[at] = (double)sum.value;
+        }
         if (bias->value != NULL) {
             sum = add(work, sum, (opd_sum){ bias->value[j], fabsl(bias->value[j]) });
         }
         put(y, at, sum);
     }
-    return OPD_OK;
 }
 
 /* The slope of Gelu is at most 1.13, so the terms of the sum bound its error too; Gelu's own (|x| / 4) is less. */
@@ -167,22 +189,32 @@ opd_status opd_define_matmul_bias_gelu(opd_definition_work *work)
 {
     opd_array *y = &work->array[3];
     bool is_tanh = strcmp(opd_call_text(work->call, "approximate", "none"), "tanh") == 0;
-    opd_status status = project(work, y, 0, work->array[1].shape[1]);
+    double *product = NULL;
+    double *biased = NULL;
+    opd_status status = opd_stage_begin(&product, y->count);
+    status = status == OPD_OK ? opd_stage_begin(&biased, y->count) : status;
+    if (status != OPD_OK) {
+        opd_free(product);
+        return status;
+    }
+    project(work, y, product, 0);
     for (int64_t at = 0; at < y->count; at++) {
+        if (biased != NULL) {
+            biased[at] = (double)y->value[at];
+        }
         y->value[at] = gelu(work, y->value[at], is_tanh);
     }
-    return status;
+    opd_stage_end("product", product, y->rank, y->shape);
+    opd_stage_end("biased", biased, y->rank, y->shape);
+    return OPD_OK;
 }
 
 opd_status opd_define_qkv(opd_definition_work *work)
 {
     int64_t first = 0;
-    opd_status status = OPD_OK;
-    for (int i = 3; i < 6 && status == OPD_OK; i++) {
-        opd_array *y = &work->array[i];
-        int64_t columns = y->shape[y->rank - 1];
-        status = project(work, y, first, columns);
-        first += columns;
+    for (int i = 3; i < 6; i++) {
+        project(work, &work->array[i], NULL, first);
+        first += work->array[i].shape[work->array[i].rank - 1];
     }
-    return status;
+    return OPD_OK;
 }

@@ -3,10 +3,12 @@
  * What the scripts of linear_numpy.py cannot ask for: operands with strides, what is declined and why, workspaces, and the choice
  * of a variant.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +137,67 @@ static void no_variant_leaves_its_workspace(void **state)
     }
 }
 
+/* Stages of a run, by name, as f64. */
+static struct stages {
+    char name[4][OPD_NAME];
+    double value[4][64];
+    int64_t elements[4];
+    int count;
+} stages;
+
+static void keep_stage(void *context, const char *stage, const opd_tensor *view)
+{
+    (void)context;
+    int at = stages.count++;
+    stages.elements[at] = opd_tensor_count(view);
+    snprintf(stages.name[at], OPD_NAME, "%s", stage);
+    assert_true(stages.elements[at] <= 64);
+    for (int64_t i = 0; i < stages.elements[at]; i++) {
+        double im = 0;
+        const char *element = (const char *)view->data + i * (int64_t)opd_dtype_size(view->dtype);
+        opd_element_load(view->dtype, element, &stages.value[at][i], &im);
+    }
+}
+
+static void run_traced(const opd_call *call, const char *variant)
+{
+    const opd_variant *chosen = NULL;
+    memset(&stages, 0, sizeof stages);
+    assert_int_equal(opd_kernel_choose(&chosen, opd_kernel_find(call->domain, call->name), call, variant), OPD_OK);
+    opd_trace_to(keep_stage, NULL);
+    assert_int_equal(opd_variant_run(chosen, call, NULL), OPD_OK);
+    opd_trace_to(NULL, NULL);
+}
+
+static void the_chain_and_the_definition_report_the_same_stages(void **state)
+{
+    (void)state;
+    static const char *const ops[] = { "MatMulBiasGelu", "FusedAttention" };
+    static const char *const shapes[] = { "[3,4];[4,5];[5]", "[1,2,3,4];[1,1,5,4];[1,1,5,6];[3,5]" };
+    static float memory[OPD_MAX_OPERANDS][64];
+    for (size_t n = 0; n < OPD_COUNT(ops); n++) {
+        static opd_call call;
+        make(&call, "opsdebug", ops[n], &(opd_call_wish){ .shapes = shapes[n] });
+        for (int i = 0; i < call.operand_count; i++) {
+            call.operands[i].view.data = memory[i];
+        }
+        assert_int_equal(opd_call_generate(&call, 7, NULL), OPD_OK);
+        run_traced(&call, "high-precision");
+        struct stages right = stages;
+        run_traced(&call, "unfused");
+        assert_int_equal(right.count, 2);
+        assert_int_equal(stages.count, 2);
+        for (int at = 0; at < 2; at++) {
+            assert_string_equal(stages.name[at], right.name[at]);
+            assert_non_null(strstr(call.op->checkpoints, right.name[at]));
+            assert_int_equal(stages.elements[at], right.elements[at]);
+            for (int64_t i = 0; i < right.elements[at]; i++) {
+                assert_true(fabs(stages.value[at][i] - right.value[at][i]) < 1e-5);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +205,7 @@ int main(void)
         cmocka_unit_test(strided_operands_are_left_to_the_definition),
         cmocka_unit_test(a_variant_says_why_it_declines),
         cmocka_unit_test(no_variant_leaves_its_workspace),
+        cmocka_unit_test(the_chain_and_the_definition_report_the_same_stages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
