@@ -56,16 +56,16 @@ static opd_status run_gelu(const opd_call *call, const opd_workspace *workspace,
     return OPD_OK;
 }
 
+/* One pass over the rows of y = finish(y + bias), y being accumulator numbers; the last one narrows them into `narrow`. */
 typedef struct pass {
     const opd_gemm *gemm;
     const opd_matrix *bias;
     opd_gemm_finish *finish;
+    uint16_t *narrow;
+    opd_dtype narrow_dtype;
 } pass;
 
-enum { CHUNK = 256 };
-
-/* Accumulator numbers plus bias elements from the first-th. */
-static void add_bias(void *row, const opd_matrix *bias, int64_t first, int64_t count)
+static void add_bias(void *row, const opd_matrix *bias, int64_t count)
 {
     float *narrow = row;
     double *wide = row;
@@ -73,57 +73,54 @@ static void add_bias(void *row, const opd_matrix *bias, int64_t first, int64_t c
     const double *of_f64 = bias->data;
     const uint16_t *half = bias->data;
     for (int64_t i = 0; i < count && bias->dtype == OPD_F32; i++) {
-        narrow[i] += of_f32[first + i];
+        narrow[i] += of_f32[i];
     }
     for (int64_t i = 0; i < count && bias->dtype == OPD_F64; i++) {
-        wide[i] += of_f64[first + i];
+        wide[i] += of_f64[i];
     }
     for (int64_t i = 0; i < count && bias->dtype == OPD_F16; i++) {
-        narrow[i] += opd_from_f16(half[first + i]);
+        narrow[i] += opd_from_f16(half[i]);
     }
     for (int64_t i = 0; i < count && bias->dtype == OPD_BF16; i++) {
-        narrow[i] += opd_from_bf16(half[first + i]);
+        narrow[i] += opd_from_bf16(half[i]);
     }
 }
 
-static void do_numbers(const pass *of, void *row, int64_t first, int64_t count)
-{
-    if (of->bias != NULL) {
-        add_bias(row, of->bias, first, count);
-    }
-    if (of->finish != NULL) {
-        of->finish(row, count);
-    }
-}
-
-/* One row of y = finish(y + bias): in place, narrow ones by chunks of numbers. */
 static void do_pass(void *context, int64_t row)
 {
     const pass *of = context;
-    const opd_gemm *gemm = of->gemm;
-    if (opd_dtype_size(gemm->y_dtype) > sizeof(uint16_t)) {
-        char *at = (char *)gemm->y + row * gemm->y_row * (int64_t)opd_dtype_size(gemm->y_dtype);
-        do_numbers(of, at, 0, gemm->n);
-        return;
+    int64_t n = of->gemm->n;
+    void *numbers = (char *)of->gemm->y + row * n * (int64_t)opd_dtype_size(of->gemm->y_dtype);
+    if (of->bias != NULL) {
+        add_bias(numbers, of->bias, n);
     }
-    bool is_f16 = gemm->y_dtype == OPD_F16;
-    for (int64_t first = 0; first < gemm->n; first += CHUNK) {
-        float numbers[CHUNK];
-        int64_t count = gemm->n - first < CHUNK ? gemm->n - first : CHUNK;
-        uint16_t *y = (uint16_t *)gemm->y + row * gemm->y_row + first;
-        for (int64_t i = 0; i < count; i++) {
-            numbers[i] = is_f16 ? opd_from_f16(y[i]) : opd_from_bf16(y[i]);
-        }
-        do_numbers(of, numbers, first, count);
-        for (int64_t i = 0; i < count; i++) {
-            y[i] = is_f16 ? opd_to_f16(numbers[i]) : opd_to_bf16(numbers[i]);
-        }
+    if (of->finish != NULL) {
+        of->finish(numbers, n);
+    }
+    const float *from = numbers;
+    for (int64_t i = 0; i < n && of->narrow != NULL; i++) {
+        of->narrow[row * n + i] = of->narrow_dtype == OPD_F16 ? opd_to_f16(from[i]) : opd_to_bf16(from[i]);
     }
 }
 
-static void show(const opd_call *call, const char *stage)
+static bool is_narrow(opd_dtype dtype)
 {
-    opd_tracepoint(stage, &call->operands[3].view);
+    return opd_dtype_size(dtype) == sizeof(uint16_t);
+}
+
+/* Of f16 and bf16, what lies between the operators of the chain stays in f32, in the workspace. */
+static size_t chain_workspace(const opd_call *call, int32_t threads)
+{
+    size_t between = is_narrow(call->dtype) ? (size_t)opd_tensor_count(&call->operands[3].view) * sizeof(float) : 0;
+    return opd_gemm_workspace(threads) + between;
+}
+
+static void show(const opd_gemm *gemm, const char *stage, const opd_call *call)
+{
+    opd_tensor view = call->operands[3].view;
+    view.data = gemm->y;
+    view.dtype = gemm->y_dtype;
+    opd_tracepoint(stage, &view);
 }
 
 static opd_status gelu_unfused(const opd_call *call, const opd_workspace *workspace)
@@ -131,15 +128,21 @@ static opd_status gelu_unfused(const opd_call *call, const opd_workspace *worksp
     opd_gemm_job job = job_of(call, 3, 0);
     opd_matrix bias = job.gemm.c;
     job.gemm.c.data = NULL;
-    opd_gemm_best()(&job, workspace);
-    show(call, "product");
+    bool is_here = opd_isa_missing(OPD_ISA_AVX2) == NULL;
     pass add = { .gemm = &job.gemm, .bias = &bias };
+    pass last = { .gemm = &job.gemm, .finish = gelu_of_call(call, is_here ? opd_gelu_of_avx2 : opd_gelu_of_portable) };
+    if (is_narrow(call->dtype)) {
+        last.narrow = job.gemm.y;
+        last.narrow_dtype = call->dtype;
+        job.gemm.y = (char *)workspace->bytes + opd_gemm_workspace(workspace->threads);
+        job.gemm.y_dtype = OPD_F32;
+    }
+    opd_gemm_best()(&job, workspace);
+    show(&job.gemm, "product", call);
     if (bias.data != NULL) {
         opd_parallel(workspace->threads, job.gemm.m, do_pass, &add);
     }
-    show(call, "biased");
-    bool is_here = opd_isa_missing(OPD_ISA_AVX2) == NULL;
-    pass last = { .gemm = &job.gemm, .finish = gelu_of_call(call, is_here ? opd_gelu_of_avx2 : opd_gelu_of_portable) };
+    show(&job.gemm, "biased", call);
     opd_parallel(workspace->threads, job.gemm.m, do_pass, &last);
     return OPD_OK;
 }
@@ -189,18 +192,18 @@ DEFINE_RUNS(avx512)
 DEFINE_RUNS(avx2)
 DEFINE_RUNS(portable)
 
-#define ROW(label, words, function, columns)                                                               \
-    {                                                                                                      \
-        .name = label, .isa = words, .declines = opd_declines_strides, .workspace = opd_gemm_workspace_of, \
-        .run = function, .determinism = OPD_DETERMINISM_BATCH,                                             \
-        .widths = "rows=6 columns=" columns " tile=144 depth=256"                                          \
+#define ROW(label, words, function, columns) CHAIN(label, words, opd_gemm_workspace_of, function, columns)
+#define CHAIN(label, words, space, function, columns)                                                       \
+    {                                                                                                       \
+        .name = label, .isa = words, .declines = opd_declines_strides, .workspace = space, .run = function, \
+        .determinism = OPD_DETERMINISM_BATCH, .widths = "rows=6 columns=" columns " tile=144 depth=256"     \
     }
 
 const opd_variant opd_matmul_bias_gelu_variants[] = {
     ROW("avx512", OPD_ISA_AVX512, gelu_avx512, "32"),
     ROW("avx2", OPD_ISA_AVX2, gelu_avx2, "16"),
     ROW("portable", "", gelu_portable, "8"),
-    ROW("unfused", "", gelu_unfused, "16"),
+    CHAIN("unfused", "", chain_workspace, gelu_unfused, "16"),
 };
 
 const opd_variant opd_qkv_variants[] = {
