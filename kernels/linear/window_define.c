@@ -3,6 +3,7 @@
  * Definitions of Conv, AveragePool, MaxPool and GlobalAveragePool for any number of spatial dimensions. What lies in the padding
  * is no term of a sum (so a weight of Inf or NaN over padding changes nothing) and no candidate of a maximum.
  */
+#include <float.h>
 #include <math.h>
 
 #include "linear_define.h"
@@ -83,12 +84,14 @@ opd_status opd_define_conv(opd_definition_work *work)
     return OPD_OK;
 }
 
-/* The mean of an empty window is 0 / 0. */
+/* The mean of an empty window is 0 / 0. Where the sum leaves the accumulator's range, no error is too large. */
 static void put_mean(const opd_definition_work *work, opd_array *y, int64_t at, opd_sum sum, int64_t count)
 {
     y->value[at] = opd_round(work, sum.value / (long double)count);
     if (y->gauge != NULL) {
-        y->gauge[at] = count > 0 ? sum.gauge / (long double)count : 0;
+        long double largest = work->call->dtype == OPD_F64 ? (long double)DBL_MAX : (long double)FLT_MAX;
+        long double mean = count > 0 ? sum.gauge / (long double)count : 0;
+        y->gauge[at] = sum.gauge > largest ? (long double)INFINITY : mean;
     }
 }
 
