@@ -182,8 +182,9 @@ static opd_status lay_operands(const struct wish *wish, int times, const char *o
     for (int p = 0; p < wish->plan->operand_count; p++) {
         const opd_plan_operand *pattern = &wish->plan->operands[p];
         bool is_output = p >= wish->plan->input_count;
-        bool is_absent = pattern->is_optional && (is_output ? !is_wanted_output(outputs, pattern->name)
-                                                            : wish->shape_count < 0 && !pattern->is_default);
+        bool is_unsaid = is_output ? outputs == NULL : wish->shape_count < 0;
+        bool is_wanted = is_unsaid ? pattern->is_default : !is_output || is_wanted_output(outputs, pattern->name);
+        bool is_absent = pattern->is_optional && !is_wanted;
         int count = pattern->is_variadic ? is_output ? 1 : times : 1;
         for (int i = 0; i < count; i++) {
             if (call->operand_count == OPD_MAX_OPERANDS) {

@@ -103,7 +103,7 @@ typedef enum opd_overflow { OPD_OVERFLOW_WRAP, OPD_OVERFLOW_SATURATE } opd_overf
  *             compared as mode == 'reflect'.
  * types       "T: f32 f64 f16 bf16; U: i64": dtypes each variable may take, the default first; T comes first ("f32 f64": of T).
  * defaults    "N=1 C=16 s...=1,128 b...= B": sizes when the user gives no shapes; else a symbol is 128 and n... is 1, 128, 128 (two of them in one
- *             operand share that). An optional input named here is there then.
+ *             operand share that). An optional input named here is there then, an optional output when no outputs are asked for.
  * Names of operands, symbols and attributes differ from each other.
  */
 struct opd_call;

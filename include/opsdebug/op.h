@@ -256,7 +256,7 @@ typedef struct opd_call_wish {
     const char *
         shapes; /* of the inputs in order: "[4,256,64];[64];-" ('-': absent; trailing ones may be left out; "f16[2,3]" names a dtype); NULL = defaults */
     const char *attributes; /* "axis=-1,epsilon=1e-5,pads=[0,1,0,1],mode=edge,perm=-" ('-': absent); NULL = defaults */
-    const char *outputs;    /* optional outputs that are wanted, "Mean,InvStdDev"; "*" = all; NULL = none */
+    const char *outputs;    /* optional outputs that are wanted, "Mean,InvStdDev"; "*" = all; NULL = those of the contract's defaults */
 } opd_call_wish;
 /*
  * A bound call without data.

@@ -11,6 +11,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "numpy_process.h"
 
 static bool is_there(const opd_operand *operand)
 {
@@ -171,4 +174,24 @@ void trial_release(trial_file *trial)
         free(trial->memory[i]);
         trial->memory[i] = NULL;
     }
+}
+
+void trial_judge(trial_file *trial, const char *path)
+{
+    assert_int_equal(fclose(trial->file), 0);
+    FILE *answers = numpy_run(path, NULL);
+    assert_non_null(answers);
+    char line[4096] = "";
+    int runs = -1;
+    int wrong = -1;
+    while (fgets(line, sizeof line, answers) != NULL) {
+        if (sscanf(line, "checked %d wrong %d", &runs, &wrong) != 2) {
+            print_error("%s", line);
+        }
+    }
+    assert_int_equal(pclose(answers), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(runs, trial->runs);
+    assert_int_equal(wrong, 0);
+    trial_release(trial);
 }

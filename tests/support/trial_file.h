@@ -24,5 +24,7 @@ bool trial_run(trial_file *trial, const opd_op *op, const opd_call_wish *wish, u
 /* A bound call with data and outputs in memory: runs it. */
 void trial_run_variants(trial_file *trial, const opd_call *call);
 void trial_release(trial_file *trial);
+/* Closes and removes the file after the script of numpy_process.h has found nothing wrong in all its runs; releases the memory. */
+void trial_judge(trial_file *trial, const char *path);
 
 #endif

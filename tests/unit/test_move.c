@@ -10,55 +10,21 @@
 
 #include <cmocka.h>
 
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <opsdebug/memory.h>
-#include <opsdebug/random.h>
 
 #include "numpy_process.h"
 #include "trial_file.h"
+#include "wish_builder.h"
 
 enum { CASES = 120 };
 
 static const char *const dtypes[] = { "f32", "f64", "f16", "bf16", "i8",  "i16", "i32",
                                       "i64", "u8",  "u16", "u32",  "u64", "bool" };
 
-/* A case under construction: random choices and the texts of a wish. */
-typedef struct builder {
-    uint64_t seed, drawn;
-    char shapes[256], attributes[256];
-    int rank;
-    int64_t shape[OPD_MAX_RANK];
-} builder;
-
-static int64_t pick(builder *at, int64_t low, int64_t high)
-{
-    return low + (int64_t)(opd_random_u64(at->seed, 77, at->drawn++) % (uint64_t)(high - low + 1));
-}
-
-static void say(char text[256], const char *format, ...) OPD_PRINTF(2, 3);
-static void say(char text[256], const char *format, ...)
-{
-    va_list arguments;
-    size_t used = strlen(text);
-    va_start(arguments, format);
-    (void)vsnprintf(text + used, 256 - used, format, arguments);
-    va_end(arguments);
-}
-
-static void say_list(char text[256], int count, const int64_t *values)
-{
-    say(text, "[");
-    for (int i = 0; i < count; i++) {
-        say(text, "%s%lld", i > 0 ? "," : "", (long long)values[i]);
-    }
-    say(text, "]");
-}
-
 /* The first input: at least so many dimensions, of which few are 0 and many 1; a case in eight is large enough for tiles and threads. */
-static void say_data(builder *at, int least, int most)
+static void say_data(wish_builder *at, int least, int most)
 {
     static const int64_t large[] = { 70, 41, 37 };
     bool is_large = pick(at, 0, 7) == 0 && most >= 3;
@@ -72,7 +38,7 @@ static void say_data(builder *at, int least, int most)
 }
 
 /* count axes in random order, some from the end. */
-static void say_axes(builder *at, char text[256], int count, bool may_be_negative)
+static void say_axes(wish_builder *at, char text[256], int count, bool may_be_negative)
 {
     int64_t order[OPD_MAX_RANK];
     for (int d = 0; d < at->rank; d++) {
@@ -86,7 +52,7 @@ static void say_axes(builder *at, char text[256], int count, bool may_be_negativ
     say_list(text, count, order);
 }
 
-static void build_transpose(builder *at)
+static void build_transpose(wish_builder *at)
 {
     say_data(at, 0, 6);
     if (pick(at, 0, 3) > 0) {
@@ -95,7 +61,7 @@ static void build_transpose(builder *at)
     }
 }
 
-static void build_reshape(builder *at)
+static void build_reshape(wish_builder *at)
 {
     say_data(at, 0, 5);
     int64_t count = 1;
@@ -106,7 +72,7 @@ static void build_reshape(builder *at)
     say(at->attributes, "allowzero=%d", (int)pick(at, 0, 1));
 }
 
-static void build_concat(builder *at)
+static void build_concat(wish_builder *at)
 {
     say_data(at, 1, 5);
     char dtype[8] = "";
@@ -121,7 +87,7 @@ static void build_concat(builder *at)
     say(at->attributes, "axis=%d", axis - (int)pick(at, 0, 1) * at->rank);
 }
 
-static void build_slice(builder *at)
+static void build_slice(wish_builder *at)
 {
     say_data(at, 0, 5);
     const char *type = pick(at, 0, 1) != 0 ? "i32" : "i64";
@@ -137,7 +103,7 @@ static void build_slice(builder *at)
     }
 }
 
-static void build_split(builder *at)
+static void build_split(wish_builder *at)
 {
     say_data(at, 1, 5);
     say(at->attributes, "axis=%d", (int)pick(at, -at->rank, at->rank - 1));
@@ -148,7 +114,7 @@ static void build_split(builder *at)
     }
 }
 
-static void build_pad(builder *at)
+static void build_pad(wish_builder *at)
 {
     static const char *const modes[] = { "constant", "reflect", "edge", "wrap" };
     say_data(at, 0, 5);
@@ -168,7 +134,7 @@ static void build_pad(builder *at)
     }
 }
 
-static void build_gather(builder *at)
+static void build_gather(wish_builder *at)
 {
     say_data(at, 1, 4);
     int axis = (int)pick(at, 0, at->rank - 1);
@@ -186,13 +152,13 @@ static void build_gather(builder *at)
     say(at->attributes, "axis=%d", axis - (int)pick(at, 0, 1) * at->rank);
 }
 
-static void build_expand(builder *at)
+static void build_expand(wish_builder *at)
 {
     say_data(at, 0, 5);
     say(at->shapes, ";[%d]", (int)pick(at, 0, 6));
 }
 
-static void build_resize(builder *at)
+static void build_resize(wish_builder *at)
 {
     static const char *const modes[] = { "nearest", "linear", "cubic" };
     static const char *const coordinates[] = { "half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",
@@ -232,33 +198,13 @@ static void build_resize(builder *at)
 
 static const struct operator_builder {
     const char *name;
-    void (*build)(builder *at);
+    void (*build)(wish_builder *at);
     bool takes_strides; /* its own variant does */
 } operators[] = {
     { "Transpose", build_transpose, true }, { "Reshape", build_reshape, false }, { "Concat", build_concat, true },
     { "Slice", build_slice, true },         { "Split", build_split, true },      { "Pad", build_pad, false },
     { "Gather", build_gather, false },      { "Expand", build_expand, true },    { "Resize", build_resize, false },
 };
-
-static void judge(trial_file *trial, const char *path)
-{
-    assert_int_equal(fclose(trial->file), 0);
-    FILE *answers = numpy_run(path, NULL);
-    assert_non_null(answers);
-    char line[4096] = "";
-    int runs = -1;
-    int wrong = -1;
-    while (fgets(line, sizeof line, answers) != NULL) {
-        if (sscanf(line, "checked %d wrong %d", &runs, &wrong) != 2) {
-            print_error("%s", line);
-        }
-    }
-    assert_int_equal(pclose(answers), 0);
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(runs, trial->runs);
-    assert_int_equal(wrong, 0);
-    trial_release(trial);
-}
 
 static void random_calls_agree_with_numpy(void **state)
 {
@@ -270,7 +216,7 @@ static void random_calls_agree_with_numpy(void **state)
         assert_non_null(op);
         assert_non_null(trial.file);
         for (uint64_t seed = 0; seed < CASES; seed++) {
-            builder at = { .seed = seed + 1000 * i };
+            wish_builder at = { .seed = seed + 1000 * i };
             operators[i].build(&at);
             opd_call_wish wish = { .shapes = at.shapes, .attributes = at.attributes };
             if (!trial_run(&trial, op, &wish, seed, seed % 5 == 4)) {
@@ -278,7 +224,7 @@ static void random_calls_agree_with_numpy(void **state)
             }
         }
         assert_in_range(trial.runs, 2 * CASES + (operators[i].takes_strides ? CASES : CASES / 5), 3 * CASES);
-        judge(&trial, path);
+        trial_judge(&trial, path);
     }
 }
 
@@ -301,7 +247,7 @@ static void defaults_agree_with_numpy(void **state)
             }
         }
     }
-    judge(&trial, path);
+    trial_judge(&trial, path);
 }
 
 /* ----------------------------------------------------------------------------------------------------- refusals */
