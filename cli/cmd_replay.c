@@ -128,7 +128,7 @@ static opd_status run_in_bundle(task *job, const replay_options *o, const opd_bu
     opd_status status = job->has_position ? opd_subject_at(&job->subject, bundle, job->position)
                                           : opd_subject_find(&job->subject, bundle, o->trial.call);
     if (status == OPD_OK) {
-        status = opd_trial_load(&item, bundle, &job->subject);
+        status = opd_trial_load(&item, bundle, &job->subject, &o->trial.replay);
     }
     if (status == OPD_OK) {
         status = opd_replay(&job->result, bundle, &item, job->subject.has_failure ? &job->subject.failure : NULL,

@@ -13,6 +13,7 @@
 #include "findings.h"
 #include "making.h"
 #include "phrases.h"
+#include "sample.h"
 #include "screen.h"
 
 enum {
@@ -25,14 +26,15 @@ enum {
     KEY_MODE,
     KEY_ABS,
     KEY_REL,
-    KEY_PRESET
+    KEY_PRESET,
+    KEY_SAMPLE
 };
 
 typedef struct run_options {
     opd_shared shared;
     opd_making making;
     opd_replay_options replay;
-    const char *save;
+    const char *save, *save_sample;
     const char *mode, *preset;
     bool has_abs, has_rel;
     bool is_alone; /* without the companion */
@@ -54,6 +56,8 @@ static const struct argp_option options[] = {
       "Also judge by the rule of torch, onnx, polygraphy, netlib, benchdnn, cann-L0, cann-L1, cann-L2 or flash-attn; with --mode mixed it decides",
       0 },
     { "save", KEY_SAVE, "BUNDLE", 0, "Write the call, and its failure if it has one, to a bundle", 0 },
+    { "save-sample", KEY_SAMPLE, "BUNDLE", 0,
+      "When it fails: write the smallest part of the call that fails too, cut where the wrong elements are", 0 },
     { 0 },
 };
 
@@ -153,6 +157,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         check_rule(state, o);
         return opd_making_parse(key, arg, state, &o->making);
+    case KEY_SAMPLE:
+        o->save_sample = arg;
+        return 0;
     case KEY_SAVE:
         o->save = arg;
         return 0;
@@ -239,8 +246,14 @@ static void report(const run_options *o, const run_state *state, int exit_status
     }
     opd_findings_print_word(word_of(state), exit_status);
     if (o->save != NULL) {
+        char library[1024] = "";
         opd_phrase_shell(words, sizeof words, o->save);
-        opd_print_next("ops-debug %s %s", exit_status == OPD_EXIT_OK ? "replay" : "reduce", words);
+        if (o->making.library != NULL) {
+            memcpy(library, " --library ", sizeof " --library ");
+            opd_phrase_shell(library + strlen(library), sizeof library - strlen(library), o->making.library);
+        }
+        opd_print_next(exit_status == OPD_EXIT_OK ? "ops-debug replay %s%s" : "ops-debug reduce %s -o min.opsb%s",
+                       words, library);
     }
 }
 
@@ -251,6 +264,9 @@ static void print_document(const run_state *state, int exit_status)
     opd_document_put(document, "reference", json_string(opd_sureness_name(state->result.sureness)));
     opd_document_put(document, "mistrust", opd_document_text(state->result.mistrust));
     opd_document_put(document, "metrics", opd_findings_metrics(&state->result));
+    if (state->result.location.pattern != OPD_PATTERN_NONE) {
+        opd_document_put(document, "location", opd_findings_location(&state->result.location));
+    }
     opd_document_put(document, "variant", opd_document_text(state->result.variant));
     if (state->result.opinion.is_valid) {
         opd_document_put(document, "convention", opd_findings_opinion(&state->result.opinion));
@@ -275,6 +291,36 @@ static void done(run_state *state)
     }
     opd_case_done(&state->item);
     opd_case_done(&state->exact_item);
+}
+
+/* The sample beside the bundle of the whole call; what could not be cut is said, and no error. */
+static opd_status save_sample(const run_options *o, const run_state *state)
+{
+    opd_case sample = { 0 };
+    opd_replay_result result;
+    opd_replay_options wish = o->replay;
+    bool is_exact = is_exact_at_fault(state);
+    const opd_replay_result *whole = is_exact ? &state->exact : &state->result;
+    if (o->save_sample == NULL || whole->observed.outcome == OPD_OUTCOME_OK) {
+        return OPD_OK;
+    }
+    wish.is_exact_data = is_exact;
+    opd_status status = opd_sample_cut(&sample, &result, is_exact ? &state->exact_item : &state->item, whole, &wish);
+    if (status == OPD_E_DECLINED) {
+        fprintf(stderr, "ops-debug: no sample written: %s\n", opd_error_text());
+        return OPD_OK;
+    }
+    if (status == OPD_OK) {
+        char words[1024];
+        status = opd_making_save(o->save_sample, &sample, &result);
+        opd_call_describe(words, sizeof words, &sample.call);
+        if (status == OPD_OK && !o->shared.is_json && !o->shared.is_quiet) {
+            printf("%-12s %s\n", "sample", words);
+        }
+        opd_replay_result_done(&result);
+        opd_case_done(&sample);
+    }
+    return status;
 }
 
 static int run(const opd_command *self, int argc, char **argv)
@@ -302,6 +348,9 @@ static int run(const opd_command *self, int argc, char **argv)
             print_document(&state, exit_status);
         } else if (!o.shared.is_quiet) {
             report(&o, &state, exit_status);
+        }
+        if (save_sample(&o, &state) != OPD_OK) {
+            exit_status = opd_trouble();
         }
     } else {
         opd_trouble();

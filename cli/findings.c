@@ -166,6 +166,18 @@ void opd_findings_print(const opd_case *item, const opd_replay_result *result, b
     }
 }
 
+static void print_location(const opd_location *location)
+{
+    if (location->pattern == OPD_PATTERN_NONE) {
+        return;
+    }
+    printf(TITLE "%s, %s: %" PRIu64 " of %" PRIu64 " elements, %s\n", "where", location->operand,
+           opd_pattern_name(location->pattern), location->bad_count, location->count, location->text);
+    if (location->reads[0] != '\0') {
+        printf(TITLE "%s\n", "it reads", location->reads);
+    }
+}
+
 void opd_findings_print_failure(const opd_replay_result *result)
 {
     char words[1024];
@@ -174,6 +186,7 @@ void opd_findings_print_failure(const opd_replay_result *result)
         printf(TITLE "%s\n", "found", words);
         printf(TITLE "%s\n", "reason", result->observed.reason);
     }
+    print_location(&result->location);
 }
 
 void opd_findings_print_word(const char *word, int exit_status)
@@ -241,6 +254,31 @@ json_t *opd_findings_opinion(const opd_opinion *opinion)
         opd_phrase_place(place, sizeof place, opinion->operand, opinion->first, opinion->rank);
         opd_document_put(object, "first", opd_document_text(place));
     }
+    return object;
+}
+
+static json_t *range_array(const int64_t *values, int rank)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < rank; i++) {
+        json_array_append_new(array, json_integer(values[i]));
+    }
+    return array;
+}
+
+json_t *opd_findings_location(const opd_location *location)
+{
+    json_t *object = json_object();
+    opd_document_put(object, "pattern", json_string(opd_pattern_name(location->pattern)));
+    opd_document_put(object, "operand", opd_document_text(location->operand));
+    opd_document_put(object, "count", opd_document_count(location->count));
+    opd_document_put(object, "bad_count", opd_document_count(location->bad_count));
+    opd_document_put(object, "axis", json_integer(location->axis));
+    opd_document_put(object, "low", range_array(location->low, location->rank));
+    opd_document_put(object, "high", range_array(location->high, location->rank));
+    opd_document_put(object, "factor", opd_document_real(location->factor));
+    opd_document_put(object, "text", opd_document_text(location->text));
+    opd_document_put(object, "reads", opd_document_text(location->reads));
     return object;
 }
 

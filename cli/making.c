@@ -174,6 +174,9 @@ opd_status opd_making_save(const char *path, const opd_case *item, const opd_rep
         return status;
     }
     opd_call call = item->call;
+    if (result->variant[0] != '\0') {
+        snprintf(call.symbol, sizeof call.symbol, "%.20s@%.26s", call.name, result->variant);
+    }
     status = opd_writer_environment(writer, &environment);
     if (status == OPD_OK) {
         status = opd_writer_call_with_data(writer, &call);

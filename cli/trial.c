@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include <opsdebug/kernel.h>
+
 #include "phrases.h"
 #include "screen.h"
 
@@ -22,6 +24,9 @@ error_t opd_trial_parse(int key, const char *arg, const struct argp_state *state
     switch (key) {
     case OPD_KEY_CALL:
         options->call = arg;
+        return 0;
+    case OPD_KEY_TRIAL_VARIANT:
+        options->replay.variant = arg;
         return 0;
     case OPD_KEY_LIBRARY:
         options->replay.library = arg;
@@ -57,15 +62,29 @@ void opd_trial_progress(void *context, const char *what, uint64_t elapsed_ms)
     }
 }
 
-opd_status opd_trial_load(opd_case *out, const opd_bundle *bundle, const opd_subject *subject)
+/* An operator of a library of the user's own. BLAS libraries are never loaded here. */
+static opd_status learn_operator(opd_subject *subject, const opd_bundle *bundle, const char *library)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s%s", strchr(library, '/') == NULL ? "./" : "", library);
+    opd_status status = opd_library_load(path);
+    return status == OPD_OK ? opd_bundle_call(&subject->call, bundle, subject->position) : status;
+}
+
+opd_status opd_trial_load(opd_case *out, const opd_bundle *bundle, opd_subject *subject,
+                          const opd_replay_options *options)
 {
     const opd_call *call = &subject->call;
     opd_status status = OPD_OK;
-    if (call->op == NULL) {
-        status = opd_fail(OPD_E_UNSUPPORTED,
-                          "operator '%s' of domain '%s' is unknown to this build, so it cannot be run; show works",
-                          call->name, call->domain);
-    } else {
+    if (call->op == NULL && strcmp(call->domain, "blas") != 0 && options->library != NULL) {
+        status = learn_operator(subject, bundle, options->library);
+    }
+    if (status == OPD_OK && call->op == NULL) {
+        status = opd_fail(
+            OPD_E_UNSUPPORTED,
+            "operator '%s' of domain '%s' is unknown to this build, so it cannot be run; show works, and --library when it is your own",
+            call->name, call->domain);
+    } else if (status == OPD_OK) {
         status = opd_case_load(out, bundle, call, CASE_LIMIT);
     }
     if (status != OPD_OK) {
@@ -116,7 +135,9 @@ void opd_trial_describe_provider(char *text, size_t size, const opd_replay_resul
     if (result->threads > 0) {
         snprintf(threads, sizeof threads, ", %d thread%s", result->threads, result->threads == 1 ? "" : "s");
     }
-    snprintf(text, size, "%s%s%s", result->library, core, threads);
+    bool is_variant = result->variant[0] != '\0';
+    snprintf(text, size, "%s%s%s%s%s%s", is_variant ? "variant " : "", result->variant,
+             is_variant && result->library[0] != '\0' ? " of " : "", result->library, core, threads);
 }
 
 /* A failure of the routine, not of the machine or of us. */
@@ -225,6 +246,11 @@ void opd_trial_print_options(FILE *to, const opd_trial_options *options)
     if (options->call != NULL) {
         fprintf(to, " --call %s", options->call);
     }
+    if (options->replay.variant != NULL) {
+        char name[4096];
+        opd_phrase_shell(name, sizeof name, options->replay.variant);
+        fprintf(to, " --variant %s", name);
+    }
     if (options->replay.library != NULL) {
         char word[1024];
         opd_phrase_shell(word, sizeof word, options->replay.library);
@@ -262,8 +288,11 @@ void opd_trial_print_reduce(const char *path, const opd_trial_options *options, 
     }
     opd_phrase_shell(word, sizeof word, path);
     const char *stem = opd_trial_reduced_stem(path);
-    printf("%snext:%s ops-debug reduce %s -o %s%s --emit-c %s.c", opd_paint_on(stdout, OPD_PAINT_BOLD),
-           opd_paint_on(stdout, OPD_PAINT_OFF), word, stem, OPD_SUFFIX, stem);
+    printf("%snext:%s ops-debug reduce %s -o %s%s", opd_paint_on(stdout, OPD_PAINT_BOLD),
+           opd_paint_on(stdout, OPD_PAINT_OFF), word, stem, OPD_SUFFIX);
+    if (strcmp(subject->call.domain, "blas") == 0) { /* others have no C form */
+        printf(" --emit-c %s.c", stem);
+    }
     opd_trial_print_options(stdout, options);
     printf("%s\n", subject->has_failure && !result->came_back ? " --observed" : "");
 }

@@ -21,23 +21,25 @@ enum {
     OPD_KEY_GUARD,
     OPD_KEY_REPEAT,
     OPD_KEY_TIMEOUT,
+    OPD_KEY_TRIAL_VARIANT,
 };
 
 /* Rows of a command's option table. */
-#define OPD_TRIAL_OPTIONS                                                                                       \
-    { "call", OPD_KEY_CALL, "N", 0, "The call: NUMBER or THREAD:NUMBER of show; default: the failing one", 0 }, \
-        { "library",                                                                                            \
-          OPD_KEY_LIBRARY,                                                                                      \
-          "L",                                                                                                  \
-          0,                                                                                                    \
-          "Run it on: a path, openblas, blis, netlib or naive; default: as recorded",                           \
-          0 },                                                                                                  \
-        { "core", OPD_KEY_CORE, "NAME", 0, "OpenBLAS core (OPENBLAS_CORETYPE), such as Haswell", 0 },           \
-        { "threads", OPD_KEY_THREADS, "N", 0, "Threads of the library; default: as recorded", 0 },              \
-        { "repeat", OPD_KEY_REPEAT, "N", 0, "Run it N times in one process and compare the results", 0 },       \
-        { "guard", OPD_KEY_GUARD, NULL, 0, "End and start each operand at an inaccessible page", 0 },           \
-    {                                                                                                           \
-        "timeout", OPD_KEY_TIMEOUT, "SECONDS", 0, "Time limit of one run, default 60", 0                        \
+#define OPD_TRIAL_OPTIONS                                                                                         \
+    { "call", OPD_KEY_CALL, "N", 0, "The call: NUMBER or THREAD:NUMBER of show; default: the failing one", 0 },   \
+        { "library",                                                                                              \
+          OPD_KEY_LIBRARY,                                                                                        \
+          "L",                                                                                                    \
+          0,                                                                                                      \
+          "Run it on: a path, openblas, blis, netlib or naive; default: as recorded",                             \
+          0 },                                                                                                    \
+        { "variant", OPD_KEY_TRIAL_VARIANT, "NAME", 0, "Of an operator outside BLAS: a variant of ops NAME", 0 }, \
+        { "core", OPD_KEY_CORE, "NAME", 0, "OpenBLAS core (OPENBLAS_CORETYPE), such as Haswell", 0 },             \
+        { "threads", OPD_KEY_THREADS, "N", 0, "Threads of the library; default: as recorded", 0 },                \
+        { "repeat", OPD_KEY_REPEAT, "N", 0, "Run it N times in one process and compare the results", 0 },         \
+        { "guard", OPD_KEY_GUARD, NULL, 0, "End and start each operand at an inaccessible page", 0 },             \
+    {                                                                                                             \
+        "timeout", OPD_KEY_TIMEOUT, "SECONDS", 0, "Time limit of one run, default 60", 0                          \
     }
 
 typedef struct opd_trial_options {
@@ -54,8 +56,12 @@ void opd_trial_progress(void *context, const char *what, uint64_t elapsed_ms);
 /* ARGP_ERR_UNKNOWN when the key is none of ours. */
 error_t opd_trial_parse(int key, const char *arg, const struct argp_state *state, opd_trial_options *options);
 
-/* The case of a subject. The error text names bundle and call. */
-opd_status opd_trial_load(opd_case *out, const opd_bundle *bundle, const opd_subject *subject);
+/*
+ * The case of a subject, whose operator is looked up again in the library of options when this build does not know it. The error text names bundle
+ * and call.
+ */
+opd_status opd_trial_load(opd_case *out, const opd_bundle *bundle, opd_subject *subject,
+                          const opd_replay_options *options);
 
 /* What a replay says, in one line, and the exit status it means. */
 typedef struct opd_answer {

@@ -118,6 +118,11 @@ static opd_status plan_job(opd_job *job, char *notes, size_t size, const recorde
     if (snprintf(job->library, sizeof job->library, "%s", library) >= (int)sizeof job->library) {
         return opd_fail(OPD_E_INVALID, "the library's path is longer than %zu bytes", sizeof job->library - 1);
     }
+    /* Outside BLAS a call is known by its operator and the variant that ran: "Softmax@avx2". */
+    const char *ran = is_blas || options->variant != NULL ? NULL : strrchr(job->call.symbol, '@');
+    if (ran != NULL) {
+        snprintf(job->variant, sizeof job->variant, "%s", ran + 1);
+    }
     job->threads = options->threads > 0 ? options->threads : then->provider != NULL ? then->provider->threads : 0;
     choose_mode(job, notes, size, then);
     const opd_operand *overflow = NULL;

@@ -17,6 +17,7 @@
 #include "arena.h"
 #include "convention.h"
 #include "judge.h"
+#include "locate.h"
 #include "provider.h"
 #include "scratch.h"
 #include "trap.h"
@@ -349,6 +350,9 @@ static opd_status inspect(worker *self, bool is_first)
         keep_outputs(self);
         if (self->job->with_metrics && numbers.is_valid) {
             status = opd_judge_figures(result, &self->judge, self->numbers, self->count);
+            if (status == OPD_OK && failure.outcome != OPD_OUTCOME_OK) {
+                status = opd_locate(&result->location, &self->judge, &failure);
+            }
         }
         opd_arena_restore(&self->arena, &stray);
     }

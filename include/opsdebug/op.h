@@ -242,6 +242,12 @@ double opd_call_bytes(const opd_call *call);
 void opd_call_describe(char *text, size_t size, const opd_call *call);
 
 /*
+ * The call's symbol for a dimension of an operand: "d", "n0". false where the contract names none (an expression, a BLAS matrix), or the operand is
+ * broadcast along it. Operands that share one are walked together.
+ */
+bool opd_call_axis(char name[OPD_NAME], const opd_call *call, int operand, int axis);
+
+/*
  * Dimension symbols a reducer may change, their effect linked over all operands by the contract.
  * Sets a symbol or attribute, gives ld and inc their smallest legal values when they would become illegal, and binds.
  */

@@ -102,6 +102,36 @@ typedef struct opd_opinion {
 /* The index-th preset and whose rule it is; NULL past the last. */
 const char *opd_preset_at(int index, const char **meaning);
 
+/* How the wrong elements of an output lie. */
+typedef enum opd_pattern {
+    OPD_PATTERN_NONE,
+    OPD_PATTERN_WHOLE,     /* at every index of every axis */
+    OPD_PATTERN_SCALED,    /* likewise, by one factor */
+    OPD_PATTERN_RANGE,     /* a run of indices of an axis: of channels, say */
+    OPD_PATTERN_ROW,       /* one index of an axis */
+    OPD_PATTERN_TAIL,      /* the last n mod V of an axis, or of all elements: of a vector loop */
+    OPD_PATTERN_LAST_TILE,
+    OPD_PATTERN_BORDER,    /* along the border */
+    OPD_PATTERN_PERIOD,    /* every n-th index */
+    OPD_PATTERN_SEAM,      /* where blocks meet */
+    OPD_PATTERN_GROWING,   /* with the index */
+    OPD_PATTERN_ONE,       /* a single element */
+    OPD_PATTERN_SCATTER,
+} opd_pattern;
+const char *opd_pattern_name(opd_pattern pattern); /* "tail" */
+
+/* Where an output is wrong. */
+typedef struct opd_location {
+    opd_pattern pattern;         /* NONE: nothing was located */
+    char operand[OPD_NAME];
+    uint64_t count, bad_count;   /* elements, wrong ones */
+    int32_t rank, axis;          /* axis of the pattern; -1 = none */
+    int64_t low[OPD_MAX_RANK], high[OPD_MAX_RANK]; /* the box of the wrong ones, ends excluded */
+    double factor;               /* of SCALED */
+    char text[320];              /* in words */
+    char reads[240];             /* regions of the inputs with the same indices, "X[0, 2..3, 0..7]"; "" = all of them, or not known */
+} opd_location;
+
 typedef struct opd_replay_result {
     opd_failure observed;     /* outcome OPD_OUTCOME_OK when nothing went wrong */
     opd_failure expected;     /* the recorded failure of this call, or outcome OK */
@@ -121,6 +151,7 @@ typedef struct opd_replay_result {
     char environment[2048];   /* lines "what: recorded X, here Y"; "" = no difference found */
     uint64_t run_ns;          /* median time of one run */
     opd_sureness sureness;    /* of the reference */
+    opd_location location;    /* of the failure of the first run, with_metrics */
     opd_opinion opinion;      /* of the convention asked for */
     char mistrust[160];       /* why agreement with the reference shows little here, "80 % of Y is zero"; "" = it shows enough */
     opd_metrics metrics[OPD_MAX_OPERANDS]; /* of outputs[i] of the first run against the reference, with_metrics; count 0 = none. differing: from the right value rounded */

@@ -4,8 +4,10 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
+import tempfile
 
 try:
     import numpy as np
@@ -123,6 +125,55 @@ def rules_of_the_whole_compare_with_a_benchmark():
         assert not run("Twice", "--variant", "scale", "--preset", rule, status=1)["convention"]["is_right"], rule
 
 
+def patterns_are_named_and_located():
+    shape = [3, 8, 9, 135]
+    for variant, pattern, axis, low, high, part in (
+        ("tail", "tail", 3, [0, 0, 0, 128], shape, "remainder by 8, 16, 32"),
+        ("border", "border", -1, [0, 0, 0, 0], shape, "border of axes 2 and 3"),
+        ("channel", "range", 1, [0, 2, 0, 0], [3, 4, 9, 135], "axis 1 (n1): 2..3 of 8"),
+        ("row", "one-index", 2, [0, 0, 5, 0], [3, 8, 6, 135], "5 of 9 only"),
+        ("third", "every-nth", 3, [0, 0, 0, 1], [3, 8, 9, 134], "every 3. index, from 1 on"),
+        ("seam", "block-seam", 3, [0, 0, 0, 32], [3, 8, 9, 129], "blocks of 32"),
+        ("one", "one-element", -1, [0, 0, 0, 77], [1, 1, 1, 78], "one element"),
+        ("scatter", "scatter", -1, None, None, "scattered; each is the right value +1"),
+        ("flat-tail", "tail", -1, [2, 7, 8, 127], shape, "in memory order: the last 8 of 29160"),
+        ("scale", "scaled", -1, [0, 0, 0, 0], shape, "times 1.000977"),
+        ("growing", "growing", 3, [0, 0, 0, 0], shape, "errors grow along axis 3 (n3)"),
+        ("zeros", "whole", -1, [0, 0, 0, 0], shape, "they hold 0"),
+    ):
+        where = run("Twice", "--variant", variant, "--input-shapes", str(shape), "--no-exact", status=1)["location"]
+        assert (where["pattern"], where["axis"]) == (pattern, axis) and part in where["text"], (variant, where)
+        if low:
+            reached = [min(h, s) for h, s in zip(where["high"], shape)]
+            assert where["low"] == low and reached == high, (variant, where)
+    where = run("Twice", "--variant", "tile", "--input-shapes", "[4,200]", "--no-exact", status=1)["location"]
+    assert where["pattern"] == "tail" and where["low"] == [0, 192] and where["reads"] == "X[0..3, 192..199]", where
+    where = run("Twice", "--variant", "tile", "--input-shapes", "[4,128]", "--no-exact", status=1)["location"]
+    assert where["pattern"] == "last-tile" and "64 to the end" in where["text"], where
+
+
+def samples_are_small_fail_and_travel():
+    with tempfile.TemporaryDirectory() as folder:
+        for variant, most in (("tail", 7), ("channel", 8), ("one", 78), ("row", 6), ("scatter", 29160)):
+            sample = pathlib.Path(folder) / f"{variant}.opsb"
+            done = call("run", "--library", LIBRARY, "--op", "Twice", "--variant", variant, "--input-shapes", "[3,8,9,135]", "--no-exact",
+                        "--save-sample", sample)
+            assert done.returncode == 1 and "sample       Twice" in done.stdout, (variant, done.stdout, done.stderr)
+            again = call("replay", sample, "--library", LIBRARY, "--json")
+            found = json.loads(again.stdout)["replays"][0]
+            assert again.returncode == 1 and found["came_back"], (variant, found)
+            size = np.prod([int(n) for n in re.search(r"X f32\[([0-9, ]*)\]", done.stdout.splitlines()[-1]).group(1).split(",")])
+            assert size <= most, (variant, size)
+        whole = pathlib.Path(folder) / "whole.opsb"
+        small = pathlib.Path(folder) / "small.opsb"
+        call("run", "--library", LIBRARY, "--op", "Twice", "--variant", "third", "--input-shapes", "[3,80]", "--no-exact", "--save", whole)
+        done = call("reduce", whole, "--library", LIBRARY, "-o", small)
+        assert done.returncode == 0, done.stderr
+        assert call("replay", small, "--library", LIBRARY).returncode == 1
+        done = call("reduce", whole, "--library", LIBRARY, "-o", small, "--emit-c", pathlib.Path(folder) / "small.c")
+        assert done.returncode == 3 and "BLAS" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
 def limits_are_derived():
     text = call("run", "--library", LIBRARY, "--op", "RowSum", "--input-shapes", "[3,100]", "-v").stdout
     assert "derivation   allowed at the worst element:" in text and "16 x eps 1.19e-07 x gauge" in text, text
@@ -152,6 +203,6 @@ def bad_wishes_get_one_line():
 
 for test in (words_say_what_is_wrong, zeros_against_zeros_are_not_trusted, whole_numbers_show_what_a_bound_hides,
              serial_sums_pass_as_far_as_serial_sums_explain, figures_are_those_of_numpy, other_rules_count_as_numpy_does,
-             rules_of_the_whole_compare_with_a_benchmark, limits_are_derived, bad_wishes_get_one_line):
+             rules_of_the_whole_compare_with_a_benchmark, patterns_are_named_and_located, samples_are_small_fail_and_travel, limits_are_derived, bad_wishes_get_one_line):
     test()
     print(f"ok: {test.__name__}")
