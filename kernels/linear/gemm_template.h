@@ -45,13 +45,21 @@ static void NAME(pack_a)(real *to, const opd_gemm *gemm, int64_t first, int64_t 
 /* Row k of b into row `at` of the panels. */
 static void NAME(spread)(real *to, const real *row, int64_t at, int64_t depth, int64_t columns)
 {
-    for (int64_t first = 0; first < columns; first += PANEL) {
-        real *panel = to + first * depth + at * PANEL;
-        int64_t count = columns - first < PANEL ? columns - first : PANEL;
-        for (int64_t j = 0; j < PANEL; j++) {
-            panel[j] = j < count ? row[first + j] : 0;
-        }
+    int64_t first = 0;
+    real *panel = to + at * PANEL;
+    for (; first + PANEL <= columns; first += PANEL) {
+        memcpy(panel, row + first, PANEL * sizeof(real));
+        panel += depth * PANEL;
     }
+    for (int64_t j = 0; j < PANEL && first < columns; j++) {
+        panel[j] = first + j < columns ? row[first + j] : 0;
+    }
+}
+
+/* Are a row's elements accumulator numbers side by side? */
+static bool NAME(is_plain)(const opd_matrix *matrix)
+{
+    return matrix->column == 1 && opd_dtype_size(matrix->dtype) == sizeof(real);
 }
 
 static void NAME(pack_b)(const NAME(scratch) * scratch, const opd_gemm *gemm, int64_t first, int64_t columns, int64_t k,
@@ -70,12 +78,15 @@ static void NAME(pack_b)(const NAME(scratch) * scratch, const opd_gemm *gemm, in
         return;
     }
     for (int64_t i = 0; i < depth; i++) {
+        const real *row = scratch->row;
         if (gemm->fill != NULL) {
             gemm->fill(scratch->row, gemm, k + i, first, columns);
+        } else if (NAME(is_plain)(&gemm->b)) {
+            row = NAME(element)(&gemm->b, k + i, first);
         } else {
             NAME(gather)(scratch->row, 1, gemm->b.dtype, NAME(element)(&gemm->b, k + i, first), 1, columns);
         }
-        NAME(spread)(scratch->b, scratch->row, i, depth, columns);
+        NAME(spread)(scratch->b, row, i, depth, columns);
     }
 }
 
@@ -119,13 +130,22 @@ static void NAME(do_tile)(const NAME(scratch) * scratch, const opd_gemm *gemm, i
     memset(scratch->tile, 0, (size_t)((rows + PANEL_ROWS - 1) / PANEL_ROWS * PANEL_ROWS * COLUMNS) * sizeof(real));
     for (int64_t k = 0; k < gemm->k; k += DEPTH) {
         int64_t depth = gemm->k - k < DEPTH ? gemm->k - k : DEPTH;
-        NAME(pack_a)(scratch->a, gemm, row, rows, k, depth);
+        /* Whole panels of rows that need no conversion are read where they are, unless all rows fall on the same cache sets. */
+        bool is_spread = gemm->a.row * (int64_t)sizeof(real) % 4096 != 0;
+        int64_t in_place = NAME(is_plain)(&gemm->a) && is_spread ? rows / PANEL_ROWS * PANEL_ROWS : 0;
+        NAME(pack_a)(scratch->a, gemm, row + in_place, rows - in_place, k, depth);
         NAME(pack_b)(scratch, gemm, column, columns, k, depth);
         for (int64_t j = 0; j < columns; j += PANEL) {
-            for (int64_t i = 0; i < rows; i += PANEL_ROWS) {
+            real *tile = scratch->tile + j;
+            for (int64_t i = 0; i < in_place; i += PANEL_ROWS) {
                 NAME(multiply_rows)
-                (PANEL_ROWS, depth, scratch->a + i * depth, PANEL_ROWS, 1, scratch->b + j * depth,
-                 scratch->tile + i * COLUMNS + j, COLUMNS, 1);
+                (PANEL_ROWS, depth, NAME(element)(&gemm->a, row + i, k), 1, gemm->a.row, scratch->b + j * depth,
+                 tile + i * COLUMNS, COLUMNS, 1);
+            }
+            for (int64_t i = in_place; i < rows; i += PANEL_ROWS) {
+                NAME(multiply_rows)
+                (PANEL_ROWS, depth, scratch->a + (i - in_place) * depth, PANEL_ROWS, 1, scratch->b + j * depth,
+                 tile + i * COLUMNS, COLUMNS, 1);
             }
         }
     }
