@@ -5,3 +5,8 @@ foreach(operators move lstm)
   target_include_directories(test_${operators} PRIVATE ${CMAKE_CURRENT_LIST_DIR} ${CMAKE_CURRENT_LIST_DIR}/../support)
   target_compile_definitions(test_${operators} PRIVATE OPD_NUMPY_SCRIPT="${CMAKE_CURRENT_LIST_DIR}/${operators}_numpy.py")
 endforeach()
+
+opd_add_test(test_onnx_nodes ${CMAKE_CURRENT_LIST_DIR}/test_onnx_nodes.c ${CMAKE_CURRENT_LIST_DIR}/numpy_process.c
+  ${CMAKE_CURRENT_LIST_DIR}/../support/trial_file.c LABEL unit LINK opd_kernels m)
+target_include_directories(test_onnx_nodes PRIVATE ${CMAKE_CURRENT_LIST_DIR} ${CMAKE_CURRENT_LIST_DIR}/../support)
+target_compile_definitions(test_onnx_nodes PRIVATE OPD_NUMPY_SCRIPT="${CMAKE_CURRENT_LIST_DIR}/../support/onnx_cases.py")

@@ -23,11 +23,11 @@ enum { CASES = 120 };
 static const char *const dtypes[] = { "f32", "f64", "f16", "bf16", "i8",  "i16", "i32",
                                       "i64", "u8",  "u16", "u32",  "u64", "bool" };
 
-/* The first input: at least so many dimensions, of which few are 0 and many 1; a case in eight is large enough for tiles and threads. */
+/* The first input: at least so many dimensions, of which few are 0 and many 1; a case in sixteen is large enough for tiles and threads. */
 static void say_data(wish_builder *at, int least, int most)
 {
     static const int64_t large[] = { 70, 41, 37 };
-    bool is_large = pick(at, 0, 7) == 0 && most >= 3;
+    bool is_large = pick(at, 0, 15) == 0 && most >= 3;
     at->rank = is_large ? 3 : (int)pick(at, least, most);
     for (int d = 0; d < at->rank; d++) {
         int64_t kind = pick(at, 0, 19);
