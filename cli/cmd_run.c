@@ -13,6 +13,7 @@
 #include "findings.h"
 #include "making.h"
 #include "phrases.h"
+#include "references.h"
 #include "sample.h"
 #include "screen.h"
 
@@ -27,7 +28,8 @@ enum {
     KEY_ABS,
     KEY_REL,
     KEY_PRESET,
-    KEY_SAMPLE
+    KEY_SAMPLE,
+    KEY_REFERENCE
 };
 
 typedef struct run_options {
@@ -35,6 +37,7 @@ typedef struct run_options {
     opd_making making;
     opd_replay_options replay;
     const char *save, *save_sample;
+    int references; /* OPD_REFERENCE_ */
     const char *mode, *preset;
     bool has_abs, has_rel;
     bool is_alone; /* without the companion */
@@ -47,6 +50,7 @@ static const struct argp_option options[] = {
     { "threads", KEY_THREADS, "N", 0, "Threads the variant may use; default: all", 0 },
     { "timeout", KEY_TIMEOUT, "SECONDS", 0, "Time limit of one run, default 60", 0 },
     { "no-exact", KEY_NO_EXACT, NULL, 0, "Leave out the second run, on small whole numbers whose sums are exact", 0 },
+    { "reference", KEY_REFERENCE, "NAME", 0, "Beside high-precision, ask naive, library, torch, or all of them", 0 },
     { "mode", KEY_MODE, "MODE", 0,
       "What decides: gauge (default, the operator's own bound), or absolute, relative, mixed (abs + rel x |right|), exact",
       0 },
@@ -157,6 +161,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         check_rule(state, o);
         return opd_making_parse(key, arg, state, &o->making);
+    case KEY_REFERENCE:
+        o->references = opd_references_parse(arg);
+        if (o->references < 0) {
+            opd_usage_error(state, "--reference %s: high-precision, naive, library, torch or all", arg);
+        }
+        return 0;
     case KEY_SAMPLE:
         o->save_sample = arg;
         return 0;
@@ -177,7 +187,8 @@ static const opd_fill small_integers = { .kind = OPD_FILL_INTEGERS, .a = -4, .b 
 typedef struct run_state {
     opd_case item, exact_item;
     opd_replay_result result, exact;
-    bool has_result, has_exact;
+    opd_references references;
+    bool has_result, has_exact, has_references;
 } run_state;
 
 /* The run that failed, when one did. */
@@ -232,6 +243,9 @@ static void print_companion(const run_state *state)
 
 static const char *word_of(const run_state *state)
 {
+    if (state->has_references && !is_exact_at_fault(state)) {
+        return state->references.word;
+    }
     return opd_replay_word(is_exact_at_fault(state) ? &state->exact : &state->result);
 }
 
@@ -243,6 +257,15 @@ static void report(const run_options *o, const run_state *state, int exit_status
     print_companion(state);
     if (is_exact_at_fault(state)) {
         opd_findings_print_failure(&state->exact);
+    }
+    if (state->has_references) {
+        if (opd_references_print(&state->references, &state->result) != OPD_OK) {
+            opd_trouble();
+        }
+        if (state->references.reason[0] != '\0') {
+            printf("%-12s %s: %s\n", "references", opd_sureness_name(state->references.sureness),
+                   state->references.reason);
+        }
     }
     opd_findings_print_word(word_of(state), exit_status);
     if (o->save != NULL) {
@@ -271,6 +294,11 @@ static void print_document(const run_state *state, int exit_status)
     if (state->result.opinion.is_valid) {
         opd_document_put(document, "convention", opd_findings_opinion(&state->result.opinion));
     }
+    if (state->has_references) {
+        opd_document_put(document, "references", opd_references_document(&state->references));
+        opd_document_put(document, "reference", json_string(opd_sureness_name(state->references.sureness)));
+        opd_document_put(document, "references_say", opd_document_text(state->references.reason));
+    }
     if (state->has_exact) {
         json_t *exact = opd_document_result(&state->exact);
         opd_document_put(exact, "reference", json_string(opd_sureness_name(state->exact.sureness)));
@@ -288,6 +316,9 @@ static void done(run_state *state)
     }
     if (state->has_exact) {
         opd_replay_result_done(&state->exact);
+    }
+    if (state->has_references) {
+        opd_references_done(&state->references);
     }
     opd_case_done(&state->item);
     opd_case_done(&state->exact_item);
@@ -332,9 +363,14 @@ static int run(const opd_command *self, int argc, char **argv)
     o.replay.variant = o.making.variant;
     o.replay.library = o.making.library;
     o.replay.with_metrics = true;
+    o.replay.keep_outputs = o.references != 0 || o.save != NULL || o.save_sample != NULL;
     opd_status status = run_once(&state.item, &state.result, &state.has_result, &o, false);
     if (status == OPD_OK && is_companion_wanted(&o, &state)) {
         status = run_once(&state.exact_item, &state.exact, &state.has_exact, &o, true);
+    }
+    if (status == OPD_OK && o.references != 0) {
+        status = opd_references_run(&state.references, &state.item, &state.result, &o.replay, o.references);
+        state.has_references = status == OPD_OK;
     }
     if (status == OPD_OK && o.save != NULL) {
         bool is_exact = is_exact_at_fault(&state);
@@ -342,7 +378,9 @@ static int run(const opd_command *self, int argc, char **argv)
                                  is_exact ? &state.exact : &state.result);
     }
     if (status == OPD_OK) {
-        bool is_right = state.result.observed.outcome == OPD_OUTCOME_OK && !is_exact_at_fault(&state);
+        bool is_found =
+            state.has_references ? state.references.is_found : state.result.observed.outcome != OPD_OUTCOME_OK;
+        bool is_right = !is_found && !is_exact_at_fault(&state);
         exit_status = is_right ? OPD_EXIT_OK : OPD_EXIT_FOUND;
         if (o.shared.is_json) {
             print_document(&state, exit_status);

@@ -222,7 +222,7 @@ static json_t *decades_object(const opd_metrics *metrics)
     return object;
 }
 
-static json_t *metrics_object(const opd_metrics *metrics)
+json_t *opd_findings_measures(const opd_metrics *metrics)
 {
     json_t *object = json_object();
     opd_document_put(object, "count", opd_document_count(metrics->count));
@@ -287,7 +287,7 @@ json_t *opd_findings_metrics(const opd_replay_result *result)
     json_t *object = json_object();
     for (int i = 0; i < result->output_count; i++) {
         if (result->metrics[i].count > 0) {
-            opd_document_put(object, result->outputs[i].name, metrics_object(&result->metrics[i]));
+            opd_document_put(object, result->outputs[i].name, opd_findings_measures(&result->metrics[i]));
         }
     }
     return object;

@@ -16,6 +16,7 @@ void opd_findings_print_word(const char *word, int exit_status);
 
 json_t *opd_findings_opinion(const opd_opinion *opinion);
 json_t *opd_findings_location(const opd_location *location);
+json_t *opd_findings_measures(const opd_metrics *metrics);
 /* Metrics of the outputs by name. */
 json_t *opd_findings_metrics(const opd_replay_result *result);
 

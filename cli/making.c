@@ -8,6 +8,7 @@
 #include <opsdebug/memory.h>
 
 #include "making.h"
+#include "trial.h"
 
 #define MEMORY_LIMIT ((uint64_t)8 << 30)
 
@@ -154,6 +155,47 @@ opd_status opd_making_case(opd_case *out, const opd_making *making)
     return OPD_OK;
 }
 
+opd_status opd_making_or_bundle(opd_case *out, const opd_making *making, const char *path, const opd_shared *shared)
+{
+    opd_bundle *bundle = NULL;
+    opd_subject subject;
+    opd_replay_options wish = { .library = making->library };
+    if (path == NULL) {
+        return opd_making_case(out, making);
+    }
+    opd_status status = opd_source_open(&bundle, path, shared);
+    if (status == OPD_OK) {
+        status = opd_subject_find(&subject, bundle, NULL);
+    }
+    if (status == OPD_OK) {
+        status = opd_trial_load(out, bundle, &subject, &wish);
+    }
+    opd_bundle_close(bundle);
+    return status;
+}
+
+/* What the run left, as a recorder would keep it: replays compare theirs with it. */
+static opd_status write_outputs(opd_writer *writer, opd_call *call, const opd_replay_result *result)
+{
+    opd_status status = OPD_OK;
+    for (int k = 0; k < result->output_count && status == OPD_OK; k++) {
+        const opd_operand *output = &result->outputs[k];
+        opd_operand *operand = opd_call_operand(call, output->name);
+        void *packed = NULL;
+        if (operand == NULL || output->view.data == NULL) {
+            continue;
+        }
+        status = opd_alloc(&packed, (size_t)opd_tensor_packed_bytes(&output->view) + 1);
+        if (status == OPD_OK) {
+            opd_tensor_pack(packed, &output->view);
+            operand->after = opd_packed_digest(&output->view, packed);
+            status = opd_writer_tensor(writer, &operand->after, &output->view, packed);
+        }
+        opd_free(packed);
+    }
+    return status;
+}
+
 opd_status opd_making_save(const char *path, const opd_case *item, const opd_replay_result *result)
 {
     struct timespec now;
@@ -164,7 +206,7 @@ opd_status opd_making_save(const char *path, const opd_case *item, const opd_rep
     snprintf(header.kind, sizeof header.kind, "%s", has_failure ? "failure" : "api");
     clock_gettime(CLOCK_REALTIME, &now);
     header.created_realtime_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-    snprintf(header.capture, sizeof header.capture, "inputs");
+    snprintf(header.capture, sizeof header.capture, "full");
     snprintf(header.producer, sizeof header.producer, "ops-debug %s", OPD_VERSION);
     opd_status status = opd_environment_read(&environment);
     if (status == OPD_OK) {
@@ -178,6 +220,9 @@ opd_status opd_making_save(const char *path, const opd_case *item, const opd_rep
         snprintf(call.symbol, sizeof call.symbol, "%.20s@%.26s", call.name, result->variant);
     }
     status = opd_writer_environment(writer, &environment);
+    if (status == OPD_OK) {
+        status = write_outputs(writer, &call, result);
+    }
     if (status == OPD_OK) {
         status = opd_writer_call_with_data(writer, &call);
     }

@@ -66,7 +66,10 @@ opd_status opd_making_find(const opd_op **out, const char *name);
 /* The call, its inputs made; outputs have no memory. Loads the library. */
 opd_status opd_making_case(opd_case *out, const opd_making *making);
 
-/* The call with its inputs, and the failure that result has, as a bundle. */
+/* That, or the failing (or only) call of the bundle at path when there is one. */
+opd_status opd_making_or_bundle(opd_case *out, const opd_making *making, const char *path, const opd_shared *shared);
+
+/* The call with its inputs, the outputs that result has kept, and its failure, as a bundle. */
 opd_status opd_making_save(const char *path, const opd_case *item, const opd_replay_result *result);
 
 #endif

@@ -111,7 +111,8 @@ static void count_differing(opd_metrics *metrics, const opd_judge *judge, int nu
 opd_status opd_judge_figures(opd_replay_result *result, const opd_judge *judge, const int *numbers, int count)
 {
     opd_status status = OPD_OK;
-    result->sureness = sureness_of(judge, numbers, count);
+    result->sureness = judge->job->golden_sureness != OPD_SURENESS_NONE ? (opd_sureness)judge->job->golden_sureness
+                                                                        : sureness_of(judge, numbers, count);
     for (int i = 0; i < count && status == OPD_OK; i++) {
         const opd_judge_output *output = &judge->outputs[numbers[i]];
         if (output->value != NULL) {

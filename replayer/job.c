@@ -181,6 +181,76 @@ static opd_status lay_out(opd_job *job, uint64_t *size, const opd_case *item, co
     return OPD_OK;
 }
 
+/* The output of other that goes with an operand; NULL = none. errors: E_INVALID it is of another kind. */
+static opd_status find_twin(const opd_operand **out, const opd_operand *operand, const opd_call *other)
+{
+    *out = NULL;
+    for (int i = 0; other != NULL && (operand->role & OPD_ROLE_OUT) != 0 && i < other->operand_count; i++) {
+        const opd_operand *twin = &other->operands[i];
+        if (strcmp(twin->name, operand->name) != 0 || twin->view.data == NULL) {
+            continue;
+        }
+        if (twin->view.dtype != operand->view.dtype || twin->view.rank != operand->view.rank ||
+            memcmp(twin->view.shape, operand->view.shape, (size_t)twin->view.rank * sizeof twin->view.shape[0]) != 0) {
+            return opd_fail(OPD_E_INVALID, "the values of %s are of another dtype or shape", operand->name);
+        }
+        *out = twin;
+    }
+    return OPD_OK;
+}
+
+/* Room for outputs from elsewhere. */
+static opd_status lay_out_others(opd_job *job, uint64_t *size, const opd_case *item, const opd_replay_options *options)
+{
+    for (int i = 0; i < item->call.operand_count; i++) {
+        const opd_operand *operand = &item->call.operands[i];
+        const opd_operand *given = NULL;
+        const opd_operand *golden = NULL;
+        opd_job_operand *slot = &job->operands[i];
+        opd_status status = find_twin(&given, operand, options->given);
+        if (status == OPD_OK) {
+            status = find_twin(&golden, operand, options->golden);
+        }
+        if (status != OPD_OK) {
+            return status;
+        }
+        slot->whole_bytes = (uint64_t)opd_tensor_count(&operand->view) * opd_dtype_size(operand->view.dtype);
+        if (given != NULL) {
+            slot->given = *size;
+            *size = align_up(*size + slot->whole_bytes);
+        }
+        if (golden != NULL) {
+            slot->golden = *size;
+            *size = align_up(*size + slot->whole_bytes);
+        }
+    }
+    return OPD_OK;
+}
+
+static void copy_whole(void *to, const opd_tensor *view)
+{
+    size_t size = opd_dtype_size(view->dtype);
+    for (int64_t flat = 0; flat < opd_tensor_count(view); flat++) {
+        int64_t index[OPD_MAX_RANK];
+        opd_tensor_unflatten(view, flat, index);
+        memcpy((uint8_t *)to + (size_t)flat * size, (const uint8_t *)view->data + opd_tensor_offset(view, index), size);
+    }
+}
+
+static void fill_others(opd_job *job, const opd_case *item, const opd_replay_options *options)
+{
+    for (int i = 0; i < item->call.operand_count; i++) {
+        const opd_operand *twin = NULL;
+        const opd_job_operand *slot = &job->operands[i];
+        if (slot->given > 0 && find_twin(&twin, &item->call.operands[i], options->given) == OPD_OK) {
+            copy_whole(opd_job_at(job, slot->given), &twin->view);
+        }
+        if (slot->golden > 0 && find_twin(&twin, &item->call.operands[i], options->golden) == OPD_OK) {
+            copy_whole(opd_job_at(job, slot->golden), &twin->view);
+        }
+    }
+}
+
 /* Contents into the file. A recorded output that cannot be read is done without. */
 static void fill(opd_job *job, const opd_case *item, const opd_bundle *recorded)
 {
@@ -222,8 +292,14 @@ opd_status opd_job_new(opd_job **out, int *fd, const opd_case *item, const opd_b
     plan.keep_outputs = options->keep_outputs;
     plan.skip_reference = options->skip_reference;
     plan.with_metrics = options->with_metrics;
+    plan.with_stages = options->with_stages;
     plan.is_exact_data = options->is_exact_data;
+    plan.is_given = options->given != NULL;
+    plan.golden_sureness = options->golden != NULL ? (int32_t)options->golden_sureness : (int32_t)OPD_SURENESS_NONE;
     opd_status status = lay_out(&plan, &size, item, recorded);
+    if (status == OPD_OK) {
+        status = lay_out_others(&plan, &size, item, options);
+    }
     if (status != OPD_OK) {
         return status;
     }
@@ -242,6 +318,7 @@ opd_status opd_job_new(opd_job **out, int *fd, const opd_case *item, const opd_b
     }
     memcpy(job, &plan, sizeof plan);
     fill(job, item, recorded);
+    fill_others(job, item, options);
     *out = job;
     *fd = file;
     return OPD_OK;

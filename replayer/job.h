@@ -46,12 +46,13 @@ typedef enum opd_place {
 } opd_place;
 
 typedef struct opd_job_operand {
-    int32_t place;                     /* opd_place */
-    int32_t group;                     /* operands of one group share one mapping at their relative places */
-    int64_t group_offset;              /* bytes from the group's lowest byte to this operand's lowest byte */
-    uint64_t before, before_bytes;     /* in the job; packed */
-    uint64_t recorded, recorded_bytes; /* in the job; packed content after the recorded call, 0 = not at hand */
-    uint64_t output, output_bytes;     /* in the job; 0 = not kept */
+    int32_t place;                       /* opd_place */
+    int32_t group;                       /* operands of one group share one mapping at their relative places */
+    int64_t group_offset;                /* bytes from the group's lowest byte to this operand's lowest byte */
+    uint64_t before, before_bytes;       /* in the job; packed */
+    uint64_t recorded, recorded_bytes;   /* in the job; packed content after the recorded call, 0 = not at hand */
+    uint64_t output, output_bytes;       /* in the job; 0 = not kept */
+    uint64_t given, golden, whole_bytes; /* in the job: all elements in row-major order; 0 = none */
     int64_t low, high; /* span relative to element 0, unreferenced triangles included: that memory exists */
     uint64_t address;  /* of element 0 in the case, else as recorded: its place in a page is restored */
     bool is_in_case;   /* address is the case's: comparable with those of other operands */
@@ -100,13 +101,15 @@ typedef struct opd_job {
     uint32_t timeout_ms;
     uint32_t mxcsr;
     int32_t threads; /* 0 = leave */
-    bool keep_outputs, skip_reference, is_trusted_path, with_metrics, is_exact_data;
+    bool keep_outputs, skip_reference, is_trusted_path, with_metrics, with_stages, is_exact_data;
     char convention[24]; /* "" = none */
     double abs_err, rel_err;
     bool is_convention_deciding;
-    double reference_limit; /* operations */
-    bool is_reference_dear; /* not wanted unless the bits differ from the recorded ones */
-    bool is_born_expected;  /* the reference is not wanted when NaN or Inf are born again with the recorded bits */
+    bool is_given;
+    int32_t golden_sureness; /* opd_sureness; NONE = the definition's values */
+    double reference_limit;  /* operations */
+    bool is_reference_dear;  /* not wanted unless the bits differ from the recorded ones */
+    bool is_born_expected;   /* the reference is not wanted when NaN or Inf are born again with the recorded bits */
     uint64_t memory_limit;
     char library[512];      /* path, soname or known name */
     char variant[OPD_NAME]; /* of our own or a user's kernels; "" = the first that can, for operators outside BLAS */

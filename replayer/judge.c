@@ -55,6 +55,27 @@ void opd_judge_begin(opd_judge *judge, const opd_job *job, const opd_call *call)
     judge->cap = OPD_PASS_RATIO + (double)terms / 2;
 }
 
+/* Values from elsewhere instead of the definition's, whose gauges stay. */
+static void take_golden(opd_judge *judge)
+{
+    for (int i = 0; i < judge->call->operand_count; i++) {
+        const opd_job_operand *slot = &judge->job->operands[i];
+        const opd_tensor *view = &judge->call->operands[i].view;
+        int parts = opd_dtype_is_complex(view->dtype) ? 2 : 1;
+        const uint8_t *element = (const uint8_t *)judge->job + slot->golden;
+        for (int64_t flat = 0; slot->golden > 0 && judge->outputs[i].value != NULL && flat < opd_tensor_count(view);
+             flat++, element += opd_dtype_size(view->dtype)) {
+            double part[2];
+            opd_element_load(view->dtype, element, &part[0], &part[1]);
+            judge->outputs[i].value[flat * parts] =
+                parts == 2 ? (long double)part[0] : opd_element_load_wide(view->dtype, element);
+            if (parts == 2) {
+                judge->outputs[i].value[flat * 2 + 1] = (long double)part[1];
+            }
+        }
+    }
+}
+
 static opd_status run_reference(opd_judge *judge, const opd_call *call)
 {
     for (int i = 0; i < judge->call->operand_count && !judge->has_reference && !judge->is_declined; i++) {
@@ -80,6 +101,7 @@ static opd_status run_reference(opd_judge *judge, const opd_call *call)
         }
     }
     judge->has_reference = !judge->is_declined;
+    take_golden(judge);
     return OPD_OK;
 }
 

@@ -20,6 +20,7 @@
 #include "locate.h"
 #include "provider.h"
 #include "scratch.h"
+#include "stage_log.h"
 #include "trap.h"
 
 typedef struct worker {
@@ -122,6 +123,24 @@ static opd_status run_variant(worker *self)
     return status;
 }
 
+/* Outputs from elsewhere into place. */
+static void put_given(worker *self)
+{
+    for (int i = 0; i < self->count; i++) {
+        const opd_tensor *view = &self->call.operands[self->numbers[i]].view;
+        const opd_job_operand *slot = &self->job->operands[self->numbers[i]];
+        size_t size = opd_dtype_size(view->dtype);
+        for (int64_t flat = 0; slot->given > 0 && flat < opd_tensor_count(view); flat++) {
+            int64_t index[OPD_MAX_RANK];
+            opd_tensor_unflatten(view, flat, index);
+            if (opd_tensor_exists(view, index)) {
+                memcpy((uint8_t *)view->data + opd_tensor_offset(view, index),
+                       opd_job_at(self->job, slot->given) + (size_t)flat * size, size);
+            }
+        }
+    }
+}
+
 static opd_status call_routine(worker *self)
 {
     opd_job *job = self->job;
@@ -132,7 +151,9 @@ static opd_status call_routine(worker *self)
     set_stage(job, OPD_STAGE_ARMED);
     opd_trap_clock(job->timeout_ms);
     uint32_t mode = swap_mxcsr(job->mxcsr);
-    if (self->provider.variant != NULL) {
+    if (job->is_given) {
+        put_given(self);
+    } else if (self->provider.variant != NULL) {
         status = run_variant(self);
     } else if (self->provider.is_naive) {
         status = run_naive(self);
@@ -355,6 +376,10 @@ static opd_status inspect(worker *self, bool is_first)
             }
         }
         opd_arena_restore(&self->arena, &stray);
+        if (status == OPD_OK && self->job->with_stages && is_general(self)) {
+            status = opd_stages_hold(result, &self->call, self->provider.variant);
+            opd_arena_restore(&self->arena, &stray);
+        }
     }
     return status;
 }

@@ -24,6 +24,19 @@ typedef enum opd_guard {
     OPD_GUARD_BOTH,  /* END, then START */
 } opd_guard;
 
+/* How sure the right values are, most sure first. */
+typedef enum opd_sureness {
+    OPD_SURENESS_NONE,      /* there are none */
+    OPD_SURENESS_EXACT,     /* no rounding: moves, comparisons, whole numbers */
+    OPD_SURENESS_CERTIFIED, /* with a proven error bound under 1/16 of what is allowed */
+    OPD_SURENESS_HIGH,      /* computed in a type with at least ten more bits */
+    OPD_SURENESS_SAME,      /* in the same precision */
+    OPD_SURENESS_GOLDEN,    /* stored values, of unknown making */
+    OPD_SURENESS_SUSPECT,   /* two references differ by more than both may */
+    OPD_SURENESS_CONFLICT,  /* three do, pairwise */
+} opd_sureness;
+const char *opd_sureness_name(opd_sureness sureness); /* "EXACT"; "NONE" */
+
 /* What a replay is at: "loading", "in the routine", "the reference of 2e+10 operations"; milliseconds since that began. */
 typedef void opd_replay_progress(void *context, const char *what, uint64_t elapsed_ms);
 
@@ -40,7 +53,11 @@ typedef struct opd_replay_options {
     bool keep_outputs;     /* bring the output bytes back in opd_replay_result.outputs */
     bool skip_reference;   /* do not run the reference (bitwise comparison and classes only) */
     bool with_metrics;     /* fill opd_replay_result.metrics and mistrust */
+    bool with_stages;      /* run once more with tracepoints on and hold each inner stage against the definition's; operators outside BLAS */
     bool is_exact_data;    /* inputs are small whole numbers: where their sums are exact in the accumulator, outputs must have the bits of the reference */
+    const opd_call *given;  /* judge the outputs of this call, which have memory, instead of running anything; NULL = run */
+    const opd_call *golden; /* right values are the outputs of this call, which have memory, instead of the definition's; NULL = the definition's */
+    opd_sureness golden_sureness;
     const char *convention; /* another rule to judge by: a preset, "absolute", "relative", "mixed" (|error| <= abs_err + rel_err |right|), "exact"; NULL = none */
     double abs_err, rel_err; /* of those of them that are no preset */
     bool is_convention_deciding; /* it decides what is wrong, instead of the operator's own bound */
@@ -51,19 +68,6 @@ typedef struct opd_replay_options {
     const char *worker;    /* path of opd-worker; NULL = beside this program, then ../libexec/opsdebug/ */
 } opd_replay_options;
 #define OPD_REPLAY_OPTIONS_INIT { .repeat = 1 }
-
-/* How sure the right values are, most sure first. */
-typedef enum opd_sureness {
-    OPD_SURENESS_NONE,      /* there are none */
-    OPD_SURENESS_EXACT,     /* no rounding: moves, comparisons, whole numbers */
-    OPD_SURENESS_CERTIFIED, /* with a proven error bound under 1/16 of what is allowed */
-    OPD_SURENESS_HIGH,      /* computed in a type with at least ten more bits */
-    OPD_SURENESS_SAME,      /* in the same precision */
-    OPD_SURENESS_GOLDEN,    /* stored values, of unknown making */
-    OPD_SURENESS_SUSPECT,   /* two references differ by more than both may */
-    OPD_SURENESS_CONFLICT,  /* three do, pairwise */
-} opd_sureness;
-const char *opd_sureness_name(opd_sureness sureness); /* "EXACT"; "NONE" */
 
 typedef enum opd_same {
     OPD_SAME_UNKNOWN,    /* nothing recorded to compare with, or other bits and no reference to bound them */
@@ -132,6 +136,17 @@ typedef struct opd_location {
     char reads[240];             /* regions of the inputs with the same indices, "X[0, 2..3, 0..7]"; "" = all of them, or not known */
 } opd_location;
 
+/* An inner stage that the variant and the definition both report, or only one of them. */
+#define OPD_MAX_STAGES 16
+typedef struct opd_stage_report {
+    char name[OPD_NAME];
+    bool is_reported, is_compared; /* by the variant; with as many elements by the definition */
+    bool is_wrong;                 /* further off than rounding explains, or of another class */
+    int64_t count, worst;          /* elements; position of the largest error in row-major order */
+    double max_abs, naive_abs;     /* largest error against high precision, and that of the narrow definition */
+    double got, want;              /* at worst */
+} opd_stage_report;
+
 typedef struct opd_replay_result {
     opd_failure observed;     /* outcome OPD_OUTCOME_OK when nothing went wrong */
     opd_failure expected;     /* the recorded failure of this call, or outcome OK */
@@ -151,6 +166,8 @@ typedef struct opd_replay_result {
     char environment[2048];   /* lines "what: recorded X, here Y"; "" = no difference found */
     uint64_t run_ns;          /* median time of one run */
     opd_sureness sureness;    /* of the reference */
+    opd_stage_report stages[OPD_MAX_STAGES]; /* in the contract's order, with_stages */
+    int32_t stage_count;
     opd_location location;    /* of the failure of the first run, with_metrics */
     opd_opinion opinion;      /* of the convention asked for */
     char mistrust[160];       /* why agreement with the reference shows little here, "80 % of Y is zero"; "" = it shows enough */

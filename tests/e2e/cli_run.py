@@ -174,6 +174,75 @@ def samples_are_small_fail_and_travel():
         assert done.returncode == 3 and "BLAS" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
 
 
+def kept_outputs_are_compared_bit_by_bit():
+    with tempfile.TemporaryDirectory() as folder:
+        bundle = pathlib.Path(folder) / "sum.opsb"
+        assert call("run", "--op", "ReduceSum", "--input-shapes", "[8,1000]", "--attrs", "keepdims=0", "--variant", "naive", "--save", bundle).returncode == 0
+        for variant, same, answer in ((None, "bitwise", "same result, bitwise"), ("high-precision", "bound", "within the rounding bound")):
+            words = ["--variant", variant] if variant else []
+            found = json.loads(call("replay", bundle, "--json", *words).stdout)["replays"][0]
+            assert found["same"] == same and answer in found["answer"], (variant, found["same"], found["answer"])
+        bundle = pathlib.Path(folder) / "twice.opsb"
+        call("run", "--library", LIBRARY, "--op", "Twice", "--variant", "right", "--save", bundle)
+        found = json.loads(call("replay", bundle, "--library", LIBRARY, "--variant", "one", "--json").stdout)["replays"][0]
+        assert found["same"] == "different" and found["exit_status"] == 1, found
+
+
+def references_are_asked_and_weighed():
+    for op in ("Softmax", "LayerNormalization", "Add"):
+        found = run(op, "--reference", "naive", status=0)
+        assert found["verdict"] == "PASS" and [r["name"] for r in found["references"]] == ["naive"]
+        assert found["references"][0]["label"] == "SAME" and found["references"][0]["against"]["verdict"] in ("PASS", "PASS_ACCUM")
+    found = run("Twice", "--variant", "one", "--reference", "all", status=1)
+    rows = {row["name"]: row for row in found["references"]}
+    assert found["verdict"] == "FAIL" and set(rows) == {"naive", "library", "torch"}
+    assert rows["naive"]["against"]["verdict"] == "FAIL" and not rows["library"]["is_there"] and not rows["torch"]["is_there"]
+
+
+def torch_agrees_or_says_how_to_get_it():
+    has_torch = subprocess.run(["/usr/bin/python3", "-c", "import torch"], capture_output=True).returncode == 0
+    for words in (["Gelu"], ["Softmax", "--attrs", "axis=1"], ["LayerNormalization"], ["ReduceMean"], ["Add", "--input-shapes", "[3,1];[4]"],
+                  ["Exp", "--dtype", "f64"], ["Relu", "--dtype", "bf16"]):
+        found = run(words[0], *words[1:], "--reference", "torch", "--no-exact", status=0)
+        row = found["references"][0]
+        if not has_torch:
+            assert "apt-get install python3-torch" in row["reason"], row
+            continue
+        assert row["is_there"] and row["against"]["verdict"] in ("PASS", "PASS_ACCUM", "FAIL"), (words, row.get("reason"))
+        assert found["verdict"] in ("PASS", "DISPUTED"), (words, found["verdict"])
+
+
+def attribution_counts_a_range():
+    words = ("attribute", "--library", LIBRARY, "--op", "Twice", "--variant", "channel", "--input-shapes", "[3,8,40]", "--fill", "ramp:0:1", "--json")
+    x = np.arange(3 * 8 * 40, dtype=np.float64).reshape(3, 8, 40)
+    found = json.loads(call(*words, "--range", "[1, 1..2, 10..19]").stdout)
+    part = x[1:2, 1:3, 10:20]
+    entry = found["inputs"][0]
+    assert entry["region"] == "X[1, 1..2, 10..19]" and entry["count"] == 20
+    assert (entry["min"], entry["max"], entry["mean"]) == (part.min(), part.max(), part.mean())
+    assert found["errors"]["differing"] == 10 and found["errors"]["max_abs"] == 1 and found["errors"]["mean_abs"] == 0.5
+    assert found["errors_of_whole"]["differing"] == 3 * 2 * 40
+    for text, status, part in (("[1, 1..2, 10..40]", 3, "beyond dimension 2 of Y"), ("[1,2,3,4]", 3, "has 3"), ("[1,,2]", 3, "range [1,,2]"),
+                               ("1,2", 3, "range 1,2"), ("[5..2]", 3, "range [5..2]")):
+        done = call(*words, "--range", text)
+        assert done.returncode == status and part in done.stderr and len(done.stderr.splitlines()) == 1, (text, done.stderr)
+    assert call(*words).returncode == 2
+
+
+def stages_are_held_against_the_definition():
+    done = call("trace", "--op", "LayerNormalization", "--input-shapes", "[6,50];[50];[50]", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [stage["name"] for stage in found["stages"]] == ["mean", "variance", "normalized"] and found["first_wrong"] is None
+    assert all(stage["is_compared"] and not stage["is_wrong"] for stage in found["stages"]), found["stages"]
+    assert [stage["count"] for stage in found["stages"]] == [6, 6, 300]
+    done = call("trace", "--op", "LayerNormalization", "--checkpoint-mode", "variance", "--json")
+    assert [stage["name"] for stage in json.loads(done.stdout)["stages"]] == ["variance"]
+    for words, part in ((["--op", "LayerNormalization", "--checkpoint-mode", "mean,median"], "no stage median"), (["--op", "Relu"], "no inner stages")):
+        done = call("trace", *words)
+        assert done.returncode == 3 and part in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
 def limits_are_derived():
     text = call("run", "--library", LIBRARY, "--op", "RowSum", "--input-shapes", "[3,100]", "-v").stdout
     assert "derivation   allowed at the worst element:" in text and "16 x eps 1.19e-07 x gauge" in text, text
@@ -203,6 +272,8 @@ def bad_wishes_get_one_line():
 
 for test in (words_say_what_is_wrong, zeros_against_zeros_are_not_trusted, whole_numbers_show_what_a_bound_hides,
              serial_sums_pass_as_far_as_serial_sums_explain, figures_are_those_of_numpy, other_rules_count_as_numpy_does,
-             rules_of_the_whole_compare_with_a_benchmark, patterns_are_named_and_located, samples_are_small_fail_and_travel, limits_are_derived, bad_wishes_get_one_line):
+             rules_of_the_whole_compare_with_a_benchmark, patterns_are_named_and_located, samples_are_small_fail_and_travel,
+             kept_outputs_are_compared_bit_by_bit, references_are_asked_and_weighed, torch_agrees_or_says_how_to_get_it, attribution_counts_a_range,
+             stages_are_held_against_the_definition, limits_are_derived, bad_wishes_get_one_line):
     test()
     print(f"ok: {test.__name__}")

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A reference of the same precision is an opinion: it is itself held against high precision, and blames nobody alone. Where it and high precision
+ * differ by more than both may, that is said and the operator is not the only suspect. A candidate nearer to high precision than a framework never
+ * fails.
+ */
+#include "references.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <opsdebug/kernel.h>
+
+#include "screen.h"
+#include "torch.h"
+
+int opd_references_parse(const char *name)
+{
+    static const struct {
+        const char *name;
+        int bits;
+    } names[] = { { "high-precision", 0 },
+                  { "naive", OPD_REFERENCE_NAIVE },
+                  { "library", OPD_REFERENCE_LIBRARY },
+                  { "torch", OPD_REFERENCE_TORCH },
+                  { "all", OPD_REFERENCE_ALL } };
+    for (size_t i = 0; i < OPD_COUNT(names); i++) {
+        if (strcmp(names[i].name, name) == 0) {
+            return names[i].bits;
+        }
+    }
+    return -1;
+}
+
+/* The call with the outputs of a result in place. */
+static opd_call with_outputs(const opd_call *call, const opd_replay_result *result)
+{
+    opd_call made = *call;
+    for (int i = 0; i < made.operand_count; i++) {
+        for (int k = 0; k < result->output_count; k++) {
+            if (strcmp(made.operands[i].name, result->outputs[k].name) == 0) {
+                made.operands[i].view = result->outputs[k].view;
+            }
+        }
+    }
+    return made;
+}
+
+static opd_status plain_replay(opd_replay_result *out, const opd_case *item, const opd_replay_options *options,
+                               const char *variant)
+{
+    opd_replay_options wish = { .repeat = 1,
+                                .keep_outputs = true,
+                                .with_metrics = true,
+                                .variant = variant,
+                                .library = options->library,
+                                .timeout_ms = options->timeout_ms,
+                                .threads = options->threads };
+    return opd_replay(out, NULL, item, NULL, &wish);
+}
+
+/* Outputs from outside, held against high precision. */
+static opd_status judge_given(opd_replay_result *out, const opd_case *item, const opd_call *given,
+                              const opd_call *golden, const opd_replay_options *options)
+{
+    opd_replay_options wish = { .repeat = 1,
+                                .keep_outputs = true,
+                                .with_metrics = true,
+                                .variant = "naive",
+                                .library = options->library,
+                                .given = given,
+                                .golden = golden,
+                                .golden_sureness = OPD_SURENESS_SAME };
+    return opd_replay(out, NULL, item, NULL, &wish);
+}
+
+static const char *library_variant(const opd_call *call)
+{
+    static const char *const names[] = { "openblas", "blis", "netlib", "onednn" };
+    const opd_kernel *kernel = opd_kernel_find(call->domain, call->name);
+    const opd_variant *variant = NULL;
+    for (int i = 0; kernel != NULL && (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
+        for (size_t k = 0; k < OPD_COUNT(names); k++) {
+            if (strcmp(variant->name, names[k]) == 0) {
+                return variant->name;
+            }
+        }
+    }
+    return NULL;
+}
+
+static opd_status make_itself(opd_reference_row *row, const opd_case *item, const opd_replay_options *options)
+{
+    opd_case torch = { 0 };
+    const char *variant = "naive";
+    if (strcmp(row->name, "torch") == 0) {
+        opd_status status = opd_torch_run(&torch, item);
+        snprintf(row->maker, sizeof row->maker, "PyTorch");
+        if (status == OPD_OK) {
+            status = judge_given(&row->itself, item, &torch.call, NULL, options);
+            opd_case_done(&torch);
+        }
+        return status;
+    }
+    if (strcmp(row->name, "library") == 0) {
+        variant = library_variant(&item->call);
+        if (variant == NULL) {
+            return opd_fail(OPD_E_UNSUPPORTED, "no library has %s", item->call.name);
+        }
+    }
+    snprintf(row->maker, sizeof row->maker, "variant %s", variant);
+    return plain_replay(&row->itself, item, options, variant);
+}
+
+static opd_status fill_row(opd_reference_row *row, const opd_case *item, const opd_replay_result *result,
+                           const opd_replay_options *options)
+{
+    opd_status status = make_itself(row, item, options);
+    if (status == OPD_E_UNSUPPORTED || status == OPD_E_DECLINED || status == OPD_E_NOTFOUND) {
+        snprintf(row->reason, sizeof row->reason, "%s", opd_error_text());
+        return OPD_OK;
+    }
+    if (status != OPD_OK) {
+        return status;
+    }
+    opd_outcome outcome = row->itself.observed.outcome;
+    if (outcome != OPD_OUTCOME_OK && !row->itself.numbers.is_valid) {
+        snprintf(row->reason, sizeof row->reason, "it does not come back: %.200s", row->itself.observed.reason);
+        opd_replay_result_done(&row->itself);
+        return OPD_OK;
+    }
+    opd_call given = with_outputs(&item->call, result);
+    opd_call golden = with_outputs(&item->call, &row->itself);
+    status = judge_given(&row->against, item, &given, &golden, options);
+    if (status != OPD_OK) {
+        opd_replay_result_done(&row->itself);
+    }
+    row->is_there = status == OPD_OK;
+    return status;
+}
+
+static bool is_right(const opd_replay_result *result)
+{
+    return result->observed.outcome == OPD_OUTCOME_OK;
+}
+
+/* Only values are open to a second opinion; classes, crashes and stray writes are not. */
+static bool is_of_values(const opd_replay_result *result)
+{
+    return result->observed.outcome == OPD_OUTCOME_MISMATCH && result->numbers.is_valid &&
+           result->numbers.other_class == 0;
+}
+
+static void weigh_failure(opd_references *out, const opd_replay_result *result)
+{
+    int against = 0;
+    int there = 0;
+    for (int i = 0; i < OPD_REFERENCE_ROWS; i++) {
+        const opd_reference_row *row = &out->rows[i];
+        if (!row->is_there) {
+            continue;
+        }
+        bool is_framework = strcmp(row->name, "naive") != 0;
+        there += is_framework;
+        against += is_framework && !is_right(&row->itself) && !is_right(&row->against);
+        if (is_framework && result->numbers.max_abs <= row->itself.numbers.max_abs) {
+            out->word = "PASS_DUAL";
+            out->is_found = false;
+            snprintf(out->reason, sizeof out->reason,
+                     "its largest error, %.3g, is no larger than that of %s, %.3g, against high precision",
+                     result->numbers.max_abs, row->name, row->itself.numbers.max_abs);
+            return;
+        }
+        if (!is_right(&row->itself) && is_right(&row->against)) {
+            out->word = "DISPUTED";
+            out->sureness = OPD_SURENESS_SUSPECT;
+            snprintf(out->reason, sizeof out->reason,
+                     "it agrees with %s, which differs from high precision by more than both may", row->name);
+        }
+    }
+    if (there > 0 && against == there && strcmp(out->word, "DISPUTED") != 0) {
+        out->word = "DISPUTED";
+        out->sureness = OPD_SURENESS_CONFLICT;
+        snprintf(out->reason, sizeof out->reason, "it, high precision and every other reference differ pairwise");
+    }
+}
+
+static void weigh_success(opd_references *out)
+{
+    for (int i = 0; i < OPD_REFERENCE_ROWS; i++) {
+        const opd_reference_row *row = &out->rows[i];
+        if (row->is_there && !is_right(&row->itself)) {
+            out->sureness = OPD_SURENESS_SUSPECT;
+            snprintf(out->reason, sizeof out->reason, "%s differs from high precision by more than both may: %.200s",
+                     row->name, row->itself.observed.reason);
+        }
+        if (row->is_there && !is_right(&row->against)) {
+            out->word = "DISPUTED"; /* by a reference of the same precision alone */
+            snprintf(out->reason, sizeof out->reason, "wrong by %s, right by high precision: %.200s", row->name,
+                     row->against.observed.reason);
+        }
+    }
+}
+
+opd_status opd_references_run(opd_references *out, const opd_case *item, const opd_replay_result *result,
+                              const opd_replay_options *options, int wanted)
+{
+    static const char *const names[OPD_REFERENCE_ROWS] = { "naive", "library", "torch" };
+    opd_status status = OPD_OK;
+    memset(out, 0, sizeof *out);
+    out->word = opd_replay_word(result);
+    out->sureness = result->sureness;
+    out->is_found = !is_right(result);
+    for (int i = 0; i < OPD_REFERENCE_ROWS && status == OPD_OK; i++) {
+        if ((wanted & 1 << i) != 0) {
+            out->rows[i].name = names[i];
+            status = result->numbers.is_valid ? fill_row(&out->rows[i], item, result, options) : OPD_OK;
+        }
+    }
+    if (status != OPD_OK) {
+        opd_references_done(out);
+        return status;
+    }
+    if (is_of_values(result)) {
+        weigh_failure(out, result);
+    } else if (is_right(result)) {
+        weigh_success(out);
+    }
+    return OPD_OK;
+}
+
+void opd_references_done(opd_references *references)
+{
+    for (int i = 0; i < OPD_REFERENCE_ROWS; i++) {
+        if (references->rows[i].is_there) {
+            opd_replay_result_done(&references->rows[i].itself);
+            opd_replay_result_done(&references->rows[i].against);
+            references->rows[i].is_there = false;
+        }
+    }
+}
+
+static const char *says(const opd_replay_result *result)
+{
+    return is_right(result) ? "right" : "wrong";
+}
+
+opd_status opd_references_print(const opd_references *references, const opd_replay_result *result)
+{
+    static const char *const titles[] = { "REFERENCE", "LABEL", ">ITS ERROR", ">ERROR AGAINST IT", ">MAX ABS", "SAYS" };
+    opd_table *table = NULL;
+    opd_status status = opd_table_new(&table, titles, OPD_COUNT(titles));
+    if (status != OPD_OK) {
+        return status;
+    }
+    opd_table_row(table);
+    opd_table_cell(table, 0, "high-precision");
+    opd_table_cell(table, 1, "%s", opd_sureness_name(result->sureness));
+    opd_table_cell(table, 3, "%.3g of 16", result->numbers.ratio);
+    opd_table_cell(table, 4, "%.3g", result->numbers.max_abs);
+    opd_table_cell(table, 5, "%s", says(result));
+    for (int i = 0; i < OPD_REFERENCE_ROWS; i++) {
+        const opd_reference_row *row = &references->rows[i];
+        if (row->name == NULL) {
+            continue;
+        }
+        opd_table_row(table);
+        opd_table_cell(table, 0, "%s", row->name);
+        if (!row->is_there) {
+            opd_table_cell(table, 5, "%s", row->reason);
+            continue;
+        }
+        opd_table_cell(table, 1, "%s", is_right(&row->itself) ? "SAME" : "SUSPECT");
+        opd_table_cell(table, 2, "%.3g of 16", row->itself.numbers.ratio);
+        opd_table_cell(table, 3, "%.3g of 16", row->against.numbers.ratio);
+        opd_table_cell(table, 4, "%.3g", row->against.numbers.max_abs);
+        opd_table_cell(table, 5, "%s (%s)", says(&row->against), row->maker);
+    }
+    return opd_table_print(table);
+}
+
+json_t *opd_references_document(const opd_references *references)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < OPD_REFERENCE_ROWS; i++) {
+        const opd_reference_row *row = &references->rows[i];
+        json_t *object = json_object();
+        if (row->name == NULL) {
+            json_decref(object);
+            continue;
+        }
+        opd_document_put(object, "name", json_string(row->name));
+        opd_document_put(object, "maker", opd_document_text(row->maker));
+        opd_document_put(object, "is_there", json_boolean(row->is_there));
+        if (row->is_there) {
+            opd_document_put(object, "label", json_string(is_right(&row->itself) ? "SAME" : "SUSPECT"));
+            opd_document_put(object, "itself", opd_document_result(&row->itself));
+            opd_document_put(object, "against", opd_document_result(&row->against));
+        } else {
+            opd_document_put(object, "reason", opd_document_text(row->reason));
+        }
+        json_array_append_new(array, object);
+    }
+    return array;
+}
