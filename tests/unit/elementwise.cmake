@@ -3,4 +3,6 @@ opd_add_test(test_elementwise ${CMAKE_CURRENT_LIST_DIR}/test_elementwise.c ${CMA
 target_compile_definitions(test_elementwise PRIVATE OPD_NUMPY_SCRIPT="${CMAKE_CURRENT_LIST_DIR}/elementwise_numpy.py")
 
 pkg_check_modules(mpfr REQUIRED IMPORTED_TARGET mpfr)
-opd_add_test(test_elementwise_mpfr ${CMAKE_CURRENT_LIST_DIR}/test_elementwise_mpfr.c LABEL unit LINK opd_kernels PkgConfig::mpfr m)
+opd_add_test(test_elementwise_mpfr ${CMAKE_CURRENT_LIST_DIR}/test_elementwise_mpfr.c
+  ${CMAKE_SOURCE_DIR}/tests/support/mpfr_functions.c LABEL unit LINK opd_kernels PkgConfig::mpfr m)
+target_include_directories(test_elementwise_mpfr PRIVATE ${CMAKE_SOURCE_DIR}/tests/support)

@@ -20,75 +20,9 @@
 #include <opsdebug/memory.h>
 #include <opsdebug/random.h>
 
+#include "mpfr_functions.h"
+
 #define COUNT 4000
-
-typedef void truth(mpfr_t out, const mpfr_t x, const mpfr_t y);
-
-static void true_exp(mpfr_t out, const mpfr_t x, const mpfr_t y)
-{
-    (void)y;
-    mpfr_exp(out, x, MPFR_RNDN);
-}
-
-static void true_log(mpfr_t out, const mpfr_t x, const mpfr_t y)
-{
-    (void)y;
-    mpfr_log(out, x, MPFR_RNDN);
-}
-
-static void true_erf(mpfr_t out, const mpfr_t x, const mpfr_t y)
-{
-    (void)y;
-    mpfr_erf(out, x, MPFR_RNDN);
-}
-
-static void true_tanh(mpfr_t out, const mpfr_t x, const mpfr_t y)
-{
-    (void)y;
-    mpfr_tanh(out, x, MPFR_RNDN);
-}
-
-/* 1 / (1 + exp(-x)) */
-static void true_sigmoid(mpfr_t out, const mpfr_t x, const mpfr_t y)
-{
-    (void)y;
-    mpfr_neg(out, x, MPFR_RNDN);
-    mpfr_exp(out, out, MPFR_RNDN);
-    mpfr_add_ui(out, out, 1, MPFR_RNDN);
-    mpfr_ui_div(out, 1, out, MPFR_RNDN);
-}
-
-static void true_pow(mpfr_t out, const mpfr_t x, const mpfr_t y)
-{
-    mpfr_pow(out, x, y, MPFR_RNDN);
-}
-
-/* x/2 erfc(-x / sqrt 2) */
-static void true_gelu(mpfr_t out, const mpfr_t x, const mpfr_t y)
-{
-    mpfr_t root;
-    (void)y;
-    mpfr_init2(root, mpfr_get_prec(out));
-    mpfr_sqrt_ui(root, 2, MPFR_RNDN);
-    mpfr_div(out, x, root, MPFR_RNDN);
-    mpfr_neg(out, out, MPFR_RNDN);
-    mpfr_erfc(out, out, MPFR_RNDN);
-    mpfr_mul(out, out, x, MPFR_RNDN);
-    mpfr_div_ui(out, out, 2, MPFR_RNDN);
-    mpfr_clear(root);
-}
-
-static const struct function {
-    const char *name;
-    truth *truth;
-    int inputs;
-    double lost_bits; /* of long double, that the definition may lose */
-    bool is_steep;    /* and x^2 times as much, as exp(-x^2/2) makes of an error of x */
-} functions[] = {
-    { "Exp", true_exp, 1, 2, false },   { "Log", true_log, 1, 2, false },         { "Erf", true_erf, 1, 2, false },
-    { "Tanh", true_tanh, 1, 3, false }, { "Sigmoid", true_sigmoid, 1, 3, false }, { "Pow", true_pow, 2, 2, false },
-    { "Gelu", true_gelu, 1, 3, true },
-};
 
 static const opd_dtype dtypes[] = { OPD_F32, OPD_F64, OPD_F16, OPD_BF16 };
 
@@ -120,29 +54,22 @@ static long double element(const opd_tensor *view, int64_t i)
 }
 
 /* True values, rounded to long double. */
-static void evaluate(long double *out, const struct function *function, const opd_call *call)
+static void evaluate(long double *out, const mpfr_function *function, const opd_call *call)
 {
-    mpfr_t x;
-    mpfr_t y;
-    mpfr_t value;
-    mpfr_inits2(160, x, y, value, (mpfr_ptr)NULL);
     for (int64_t i = 0; i < COUNT; i++) {
-        mpfr_set_ld(x, element(&call->operands[0].view, i), MPFR_RNDN);
-        mpfr_set_ld(y, function->inputs > 1 ? element(&call->operands[1].view, i) : 0, MPFR_RNDN);
-        function->truth(value, x, y);
-        out[i] = mpfr_get_ld(value, MPFR_RNDN);
+        long double y = function->inputs > 1 ? element(&call->operands[1].view, i) : 0;
+        out[i] = mpfr_function_value(function, element(&call->operands[0].view, i), y);
     }
-    mpfr_clears(x, y, value, (mpfr_ptr)NULL);
 }
 
-static void require_definition_is_true(const struct function *function, const opd_call *call, const long double *want)
+static void require_definition_is_true(const mpfr_function *function, const opd_call *call, const long double *want)
 {
     long double *values[OPD_MAX_OPERANDS] = { NULL };
     assert_int_equal(opd_definition_run(values, NULL, call, true), OPD_OK);
     const long double *got = values[call->operand_count - 1];
     for (int64_t i = 0; i < COUNT; i++) {
         long double x = element(&call->operands[0].view, i);
-        long double allowed = ldexpl(LDBL_EPSILON, (int)function->lost_bits) * (function->is_steep ? 1 + x * x : 1);
+        long double allowed = ldexpl(LDBL_EPSILON, function->lost_bits) * (function->is_steep ? 1 + x * x : 1);
         bool is_same = got[i] == want[i] || (isnan(got[i]) && isnan(want[i]));
         if (!is_same && !(fabsl(got[i] - want[i]) <= allowed * fabsl(want[i]) + 0x1p-16440L)) {
             fail_msg("%s of %.20Lg is %.20Lg, not %.20Lg", function->name, x, got[i], want[i]);
@@ -186,22 +113,23 @@ static void variants_are_within_their_bounds(void **state)
     (void)state;
     static uint64_t memory[3][COUNT];
     static long double want[COUNT];
-    for (size_t f = 0; f < OPD_COUNT(functions); f++) {
-        const opd_kernel *kernel = opd_kernel_find("ai.onnx", functions[f].name);
-        const opd_op *op = opd_op_find("ai.onnx", functions[f].name);
+    for (int f = 0; f < mpfr_function_count(); f++) {
+        const mpfr_function *function = mpfr_function_at(f);
+        const opd_kernel *kernel = opd_kernel_find("ai.onnx", function->name);
+        const opd_op *op = opd_op_find("ai.onnx", function->name);
         assert_non_null(kernel);
         assert_non_null(op);
         for (size_t d = 0; d < OPD_COUNT(dtypes); d++) {
             opd_call call;
             const opd_call_wish wish = { .dtype = dtypes[d],
-                                         .shapes = functions[f].inputs == 1 ? "[4000]" : "[4000];[4000]" };
+                                         .shapes = function->inputs == 1 ? "[4000]" : "[4000];[4000]" };
             assert_int_equal(opd_call_make(&call, op, &wish), OPD_OK);
             for (int i = 0; i < call.operand_count; i++) {
                 call.operands[i].view.data = memory[i];
                 fill(&call.operands[i].view, (uint64_t)i);
             }
-            evaluate(want, &functions[f], &call);
-            require_definition_is_true(&functions[f], &call, want);
+            evaluate(want, function, &call);
+            require_definition_is_true(function, &call, want);
             const opd_variant *variant = NULL;
             for (int v = 0; (variant = opd_kernel_variant(kernel, v)) != NULL; v++) {
                 const opd_variant *chosen = NULL;
