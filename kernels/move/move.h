@@ -93,7 +93,7 @@ static inline int64_t opd_gather_index(int64_t index, int64_t n)
 #define OPD_RESIZE_MODES "nearest|linear|cubic"
 typedef enum opd_resize_mode { OPD_RESIZE_NEAREST, OPD_RESIZE_LINEAR, OPD_RESIZE_CUBIC } opd_resize_mode;
 #define OPD_RESIZE_COORDINATES \
-    "half_pixel|half_pixel_symmetric|pytorch_half_pixel|align_corners|asymmetric|tf_crop_and_resize"
+    "half_pixel|half_pixel_symmetric|pytorch_half_pixel|align_corners|asymmetric|tf_crop_and_resize|tf_half_pixel_for_nn"
 typedef enum opd_resize_coordinates {
     OPD_RESIZE_HALF_PIXEL,
     OPD_RESIZE_HALF_PIXEL_SYMMETRIC,
@@ -101,6 +101,7 @@ typedef enum opd_resize_coordinates {
     OPD_RESIZE_ALIGN_CORNERS,
     OPD_RESIZE_ASYMMETRIC,
     OPD_RESIZE_TF_CROP,
+    OPD_RESIZE_TF_HALF_PIXEL, /* until operator set 18 */
 } opd_resize_coordinates;
 #define OPD_RESIZE_NEARESTS "round_prefer_floor|round_prefer_ceil|floor|ceil"
 typedef enum opd_resize_nearest {

@@ -134,6 +134,7 @@ static void find_kept(opd_resize *out, int rank)
 {
     for (int d = 0; d < rank; d++) {
         bool is_whole = out->coordinates != OPD_RESIZE_TF_CROP || (out->begin[d] == 0 && out->end[d] == 1);
+        is_whole &= out->coordinates != OPD_RESIZE_TF_HALF_PIXEL; /* half an element aside at any scale */
         out->is_kept[d] = out->scale[d] == 1 && out->to[d] == out->from[d] && is_whole;
     }
 }
@@ -209,6 +210,8 @@ static double locate(const opd_resize *resize, int axis, double at)
     }
     case OPD_RESIZE_PYTORCH_HALF_PIXEL:
         return length == 1 ? -0.5 : (at + 0.5) / scale - 0.5;
+    case OPD_RESIZE_TF_HALF_PIXEL:
+        return (at + 0.5) / scale;
     case OPD_RESIZE_HALF_PIXEL_SYMMETRIC: {
         double adjustment = (double)resize->to[axis] / length;
         return n / 2 * (1 - adjustment) + (at + 0.5) / scale - 0.5;

@@ -96,6 +96,8 @@ def position(a, at, scale, n, length, size, region):
         return (width * (n - 1) / 2 if length == 1 else at * width * (n - 1) / (length - 1)) + region[0] * (n - 1)
     if mode == "pytorch_half_pixel" and length == 1:
         return -0.5
+    if mode == "tf_half_pixel_for_nn":
+        return (at + 0.5) / scale
     shift = n / 2 * (1 - size / length) if mode == "half_pixel_symmetric" else 0.0
     return shift + (at + 0.5) / scale - 0.5
 

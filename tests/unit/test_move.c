@@ -161,13 +161,14 @@ static void build_expand(wish_builder *at)
 static void build_resize(wish_builder *at)
 {
     static const char *const modes[] = { "nearest", "linear", "cubic" };
-    static const char *const coordinates[] = { "half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",
-                                               "align_corners", "asymmetric",           "tf_crop_and_resize" };
+    static const char *const coordinates[] = { "half_pixel",          "half_pixel_symmetric", "pytorch_half_pixel",
+                                               "align_corners",       "asymmetric",           "tf_crop_and_resize",
+                                               "tf_half_pixel_for_nn" };
     static const char *const nearests[] = { "round_prefer_floor", "round_prefer_ceil", "floor", "ceil" };
     static const char *const policies[] = { "stretch", "stretch", "not_larger", "not_smaller" };
     static const char *const roi_types[] = { "f32", "f64", "f16" };
     int64_t mode = pick(at, 0, 2);
-    int64_t coordinate = pick(at, 0, 5);
+    int64_t coordinate = pick(at, 0, (int64_t)OPD_COUNT(coordinates) - 1);
     at->rank = (int)pick(at, 1, 4);
     for (int d = 0; d < at->rank; d++) {
         at->shape[d] = pick(at, 1, at->rank > 2 ? 5 : 9);
