@@ -11,7 +11,7 @@ WIRING = None  # may include every contract
 
 ALLOWED = {
     "core": CORE,
-    "proto": FORMAT | {"packet"},
+    "proto": FORMAT | {"packet", "onnx"},
     "kernels": CORE | {"contract", "op", "kernel", "library"},
     "recorder": FORMAT | {"record", "library"},
     "replayer": FORMAT | {"kernel", "library", "replay"},
