@@ -105,7 +105,7 @@ static opd_status add_bundle(task_list *list, const char *path, bool only_failur
     size_t before = list->count;
     if (o->trial.call != NULL || opd_source_has_failure(bundle)) {
         status = add_task(list, path, NULL);
-    } else if (!only_failures) {
+    } else if (!only_failures || opd_source_is_golden(bundle)) {
         for (uint64_t i = 0; i < opd_bundle_call_count(bundle) && status == OPD_OK; i++) {
             opd_call call;
             status = opd_bundle_call(&call, bundle, i);
@@ -153,7 +153,7 @@ static void run_task(task *job, const replay_options *o)
         snprintf(job->error, sizeof job->error, "%s", opd_error_text());
         job->answer = (opd_answer){ "could not run", OPD_EXIT_TROUBLE };
     } else {
-        job->answer = opd_trial_answer(&job->result);
+        job->answer = job->subject.is_golden ? opd_trial_answer_golden(&job->result) : opd_trial_answer(&job->result);
     }
 }
 
@@ -288,6 +288,10 @@ static void print_one(const task *job, const replay_options *o)
     printf("ran on       %s (%s)\n", words, time);
     print_numbers(&result->numbers, o->trial.replay.lazy_reference && job->answer.exit_status == OPD_EXIT_FOUND &&
                                         result->same == OPD_SAME_BITWISE);
+    if (job->subject.is_golden && result->same != OPD_SAME_BITWISE && result->numbers.is_valid) {
+        printf("%-12s error %.3g of eps x gauge, of expected values of unknown making\n",
+               opd_sureness_name(OPD_SURENESS_GOLDEN), result->recorded_ratio);
+    }
     if (result->runs > 1) {
         printf("repeated     %u runs, %u failed, %u differ from the first\n", result->runs, result->runs_failed,
                result->runs_differing);
@@ -354,6 +358,7 @@ static int print_json(const task_list *list, int exit_status)
         opd_document_put(object, "answer", json_string(job->answer.text));
         opd_document_put(object, "exit_status", json_integer(job->answer.exit_status));
         if (job->status == OPD_OK) {
+            opd_document_put(object, "golden", json_boolean(job->subject.is_golden));
             opd_document_put(object, "call", opd_document_call(&job->subject.call, false));
         } else {
             opd_document_put(object, "error", opd_document_text(job->error));

@@ -176,6 +176,18 @@ static void attach_failure(opd_subject *subject, const opd_bundle *bundle)
     }
 }
 
+static bool is_golden_call(const opd_bundle *bundle, const opd_call *call)
+{
+    for (uint32_t i = 0; i < opd_bundle_event_count(bundle); i++) {
+        const opd_event *event = opd_bundle_event(bundle, i);
+        if (strcmp(event->kind, OPD_EVENT_GOLDEN) == 0 && event->thread == call->thread &&
+            event->value == (int64_t)call->number) {
+            return true;
+        }
+    }
+    return false;
+}
+
 opd_status opd_subject_at(opd_subject *out, const opd_bundle *bundle, uint64_t position)
 {
     memset(out, 0, sizeof *out);
@@ -184,6 +196,7 @@ opd_status opd_subject_at(opd_subject *out, const opd_bundle *bundle, uint64_t p
     opd_status status = opd_bundle_call(&out->call, bundle, position);
     if (status == OPD_OK) {
         attach_failure(out, bundle);
+        out->is_golden = is_golden_call(bundle, &out->call);
     }
     return status;
 }
@@ -317,14 +330,24 @@ bool opd_source_can_replay(const char *path)
     return can_run;
 }
 
-bool opd_source_is_guarded(const opd_bundle *bundle)
+static bool has_event(const opd_bundle *bundle, const char *kind)
 {
     for (uint32_t i = 0; i < opd_bundle_event_count(bundle); i++) {
-        if (strcmp(opd_bundle_event(bundle, i)->kind, OPD_EVENT_GUARD) == 0) {
+        if (strcmp(opd_bundle_event(bundle, i)->kind, kind) == 0) {
             return true;
         }
     }
     return false;
+}
+
+bool opd_source_is_guarded(const opd_bundle *bundle)
+{
+    return has_event(bundle, OPD_EVENT_GUARD);
+}
+
+bool opd_source_is_golden(const opd_bundle *bundle)
+{
+    return has_event(bundle, OPD_EVENT_GOLDEN);
 }
 
 void opd_source_phrase(char *text, size_t size, const opd_bundle *bundle)

@@ -14,6 +14,9 @@
 
 #define OPD_EVENT_GUARD "guard" /* kind of the event of a reduced bundle whose failure was seen under guard pages */
 
+/* kind of the event of a call whose recorded outputs are expected values of unknown making, not those of a run; its value is the call's number */
+#define OPD_EVENT_GOLDEN "golden"
+
 /* Paths of bundles, sorted by name. */
 typedef struct opd_paths {
     char **items;
@@ -48,6 +51,7 @@ typedef struct opd_subject {
     uint64_t position; /* in the bundle */
     opd_call call;
     bool is_reduced;     /* the bundle is the outcome of a reduction */
+    bool is_golden;      /* its recorded outputs are expected values (OPD_EVENT_GOLDEN) */
     bool has_failure;    /* a real one, not a window that was asked for */
     opd_failure failure; /* outcome OPD_OUTCOME_OK when there is none */
 } opd_subject;
@@ -68,6 +72,8 @@ bool opd_source_can_replay(const char *path);
 
 /* Is there any call whose operands can be found? */
 bool opd_source_keeps_operands(const opd_bundle *bundle);
+/* Has the bundle expected values of any call? */
+bool opd_source_is_golden(const opd_bundle *bundle);
 /* Was the failure of a reduced bundle seen under guard pages? */
 bool opd_source_is_guarded(const opd_bundle *bundle);
 /* The bundle's path as a shell's word, with the options that its failure needs to come back: "min.opsb --guard". */

@@ -125,6 +125,29 @@ opd_answer opd_trial_answer(const opd_replay_result *result)
     return no_failure[result->same];
 }
 
+opd_answer opd_trial_answer_golden(const opd_replay_result *result)
+{
+    static const opd_answer right[] = {
+        [OPD_SAME_UNKNOWN] = { "right; not compared with the expected values", OPD_EXIT_OK },
+        [OPD_SAME_BITWISE] = { "right: the expected values, bitwise", OPD_EXIT_OK },
+        [OPD_SAME_BOUND] = { "right: the expected values within the rounding bound", OPD_EXIT_OK },
+        [OPD_SAME_DIFFERENT] = { "right by the reference; the expected values are further off than rounding explains",
+                                 OPD_EXIT_OK },
+    };
+    bool is_same = result->same == OPD_SAME_BITWISE || result->same == OPD_SAME_BOUND;
+    if (result->observed.outcome == OPD_OUTCOME_MISMATCH && is_same) {
+        return (opd_answer){ "wrong by the reference, right by the expected values: one of the two is wrong",
+                             OPD_EXIT_FOUND };
+    }
+    if (result->observed.outcome != OPD_OUTCOME_OK || opd_failure_is_real(&result->expected)) {
+        return opd_trial_answer(result);
+    }
+    if (!result->numbers.is_valid) { /* nobody but the expected values can say */
+        return opd_trial_answer(result);
+    }
+    return right[result->same];
+}
+
 void opd_trial_describe_provider(char *text, size_t size, const opd_replay_result *result)
 {
     char core[48] = "";

@@ -26,8 +26,9 @@ static bool close_statistics(const opd_judge *judge, int operand, const opd_heal
 }
 
 /* Both may be off to one side of the right value each: twice the bound of one. */
-static opd_same close_content(const opd_judge *judge, int operand, const opd_tensor *recorded)
+static opd_same close_content(const opd_judge *judge, int operand, const opd_tensor *recorded, double *off)
 {
+    opd_same worst = OPD_SAME_BOUND;
     const opd_judge_output *output = &judge->outputs[operand];
     double allowed = 2 * fmax(OPD_PASS_RATIO, fmin(judge->cap, 2 * judge->naive_ratio));
     opd_component here;
@@ -39,21 +40,25 @@ static opd_same close_content(const opd_judge *judge, int operand, const opd_ten
         then = here;
         opd_element_load(recorded->dtype, (uint8_t *)recorded->data + opd_tensor_offset(recorded, here.index),
                          &then.part[0], &then.part[1]);
-        if (!opd_same_class(here.part[0], then.part[0]) || !opd_same_class(here.part[1], then.part[1])) {
-            return OPD_SAME_DIFFERENT;
-        }
+        bool is_same_class = opd_same_class(here.part[0], then.part[0]) && opd_same_class(here.part[1], then.part[1]);
+        worst = is_same_class ? worst : OPD_SAME_DIFFERENT;
         if (output->value == NULL || !isfinite(then.part[0]) || !isfinite(then.part[1])) {
+            *off = is_same_class ? *off : INFINITY;
             continue;
         }
+        then.exact = opd_element_load_wide(opd_dtype_real(recorded->dtype),
+                                           (uint8_t *)recorded->data + opd_tensor_offset(recorded, here.index));
+        *off = fmax(*off, opd_component_ratio(&then, output->value + flat * here.parts, output->gauge[flat],
+                                              judge->job->mxcsr));
         long double want[2] = { (long double)then.part[0], (long double)then.part[1] };
         if (opd_component_ratio(&here, want, output->gauge[flat], judge->job->mxcsr) > allowed) {
-            return OPD_SAME_DIFFERENT;
+            worst = OPD_SAME_DIFFERENT;
         }
     }
-    return output->value != NULL ? OPD_SAME_BOUND : OPD_SAME_UNKNOWN;
+    return output->value != NULL || worst == OPD_SAME_DIFFERENT ? worst : OPD_SAME_UNKNOWN;
 }
 
-static opd_same compare_output(const opd_judge *judge, int operand, const opd_health *here)
+static opd_same compare_output(const opd_judge *judge, int operand, const opd_health *here, double *off)
 {
     const opd_job_operand *slot = &judge->job->operands[operand];
     const opd_operand *item = &judge->call->operands[operand];
@@ -73,12 +78,12 @@ static opd_same compare_output(const opd_judge *judge, int operand, const opd_he
     }
     recorded.data = (uint8_t *)memory - low;
     opd_tensor_unpack(&recorded, (const uint8_t *)judge->job + slot->recorded);
-    opd_same same = close_content(judge, operand, &recorded);
+    opd_same same = close_content(judge, operand, &recorded, off);
     opd_free(memory);
     return same;
 }
 
-opd_same opd_judge_same(const opd_judge *judge, const opd_operand *outputs, const int *numbers, int count)
+opd_same opd_judge_same(double *off, const opd_judge *judge, const opd_operand *outputs, const int *numbers, int count)
 {
     opd_same worst = OPD_SAME_UNKNOWN;
     for (int i = 0; i < count; i++) {
@@ -90,7 +95,7 @@ opd_same opd_judge_same(const opd_judge *judge, const opd_operand *outputs, cons
             worst = worst == OPD_SAME_UNKNOWN ? OPD_SAME_BITWISE : worst;
             continue;
         }
-        opd_same same = compare_output(judge, numbers[i], &outputs[i].health_after);
+        opd_same same = compare_output(judge, numbers[i], &outputs[i].health_after, off);
         if (same == OPD_SAME_UNKNOWN) {
             return same;
         }

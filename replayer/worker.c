@@ -363,7 +363,7 @@ static opd_status inspect(worker *self, bool is_first)
     }
     if (is_first && self->job->pass_number == 0) {
         put_back(self);
-        result->same = opd_judge_same(&self->judge, now, self->numbers, self->count);
+        result->same = opd_judge_same(&result->recorded_ratio, &self->judge, now, self->numbers, self->count);
         result->numbers = numbers;
         result->opinion = self->judge.opinion;
         memcpy(result->outputs, now, sizeof now);
