@@ -3,7 +3,8 @@ foreach(name test_expression test_registry test_bind test_check test_call test_i
 endforeach()
 
 opd_add_test(test_pool ${CMAKE_CURRENT_LIST_DIR}/test_pool.c LABEL "unit;threads" LINK opd_kernels)
-add_dependencies(thread_tests test_pool)
+set_tests_properties(test_registry PROPERTIES LABELS "unit;threads")
+add_dependencies(thread_tests test_pool test_registry)
 
 # Contracts of general operators, on samples of the tests' own.
 foreach(name test_general test_grammar)
