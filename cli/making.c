@@ -117,15 +117,18 @@ opd_status opd_making_find(const opd_op **out, const char *name)
 opd_status opd_making_case(opd_case *out, const opd_making *making)
 {
     const opd_op *op = NULL;
-    opd_call call;
-    opd_case item = { 0 };
     opd_status status = making->library != NULL ? opd_library_load(making->library) : OPD_OK;
     if (status == OPD_OK) {
         status = opd_making_find(&op, making->op);
     }
-    if (status == OPD_OK) {
-        status = opd_call_make(&call, op, &making->wish);
-    }
+    return status == OPD_OK ? opd_making_fill(out, op, making) : status;
+}
+
+opd_status opd_making_fill(opd_case *out, const opd_op *op, const opd_making *making)
+{
+    opd_call call;
+    opd_case item = { 0 };
+    opd_status status = opd_call_make(&call, op, &making->wish);
     if (status == OPD_OK) {
         status = opd_case_allocate(&item, &call, MEMORY_LIMIT);
     }
@@ -196,8 +199,7 @@ static opd_status write_outputs(opd_writer *writer, opd_call *call, const opd_re
     return status;
 }
 
-opd_status opd_making_save(const char *path, const opd_case *item, const opd_replay_result *result,
-                           const opd_replay_result *expected)
+opd_status opd_making_save(const char *path, const opd_case *item, const opd_replay_result *result)
 {
     struct timespec now;
     opd_writer *writer = NULL;
@@ -222,13 +224,7 @@ opd_status opd_making_save(const char *path, const opd_case *item, const opd_rep
     }
     status = opd_writer_environment(writer, &environment);
     if (status == OPD_OK) {
-        status = write_outputs(writer, &call, expected != NULL ? expected : result);
-    }
-    if (status == OPD_OK && expected != NULL) {
-        opd_event event = { .kind = OPD_EVENT_GOLDEN, .thread = call.thread, .value = (int64_t)call.number };
-        snprintf(event.name, sizeof event.name, "%.30s of %.40s, %s", expected->variant, call.name,
-                 opd_sureness_name(expected->sureness));
-        status = opd_writer_event(writer, &event);
+        status = write_outputs(writer, &call, result);
     }
     if (status == OPD_OK) {
         status = opd_writer_call_with_data(writer, &call);

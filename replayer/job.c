@@ -285,6 +285,8 @@ opd_status opd_job_new(opd_job **out, int *fd, const opd_case *item, const opd_b
         plan.rel_err = options->rel_err;
         plan.is_convention_deciding = options->is_convention_deciding;
     }
+    plan.concurrent = options->concurrent;
+    plan.is_poisoned = options->is_poisoned;
     plan.repeat = options->repeat > 0 ? options->repeat : 1;
     plan.guard = (int32_t)options->guard;
     plan.timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT;

@@ -96,7 +96,8 @@ typedef struct opd_job {
     uint32_t job_bytes; /* sizeof(opd_job) */
 
     /* wishes */
-    uint32_t repeat;
+    uint32_t repeat, concurrent;
+    bool is_poisoned;
     int32_t guard; /* opd_guard */
     uint32_t timeout_ms;
     uint32_t mxcsr;

@@ -277,6 +277,10 @@ opd_status opd_provider_choose(opd_provider *out, opd_job *job)
                         job->call.domain, job->call.name);
     }
     job->call.op = op;
+    for (int i = 0; i < job->call.operand_count;
+         i++) { /* addresses of another process: a variant declines by views alone */
+        job->call.operands[i].view.data = NULL;
+    }
     status = opd_kernel_choose(&provider.variant, kernel, &job->call, job->variant[0] != '\0' ? job->variant : NULL);
     if (status != OPD_OK) {
         return status;

@@ -15,11 +15,13 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "conduct.h"
 #include "convention.h"
 #include "judge.h"
 #include "locate.h"
 #include "provider.h"
 #include "scratch.h"
+#include "serial.h"
 #include "stage_log.h"
 #include "trap.h"
 
@@ -67,37 +69,6 @@ static uint32_t swap_mxcsr(uint32_t value)
 #endif
 }
 
-/* Our own variant, for comparison: all outputs first, then stored, so that in-out operands are read as they were. */
-static opd_status run_naive(worker *self)
-{
-    void *values[OPD_MAX_OPERANDS] = { NULL };
-    opd_status status = OPD_OK;
-    for (int i = 0; i < self->count && status == OPD_OK; i++) {
-        const opd_tensor *view = &self->call.operands[self->numbers[i]].view;
-        status = opd_alloc_array(&values[i], (size_t)opd_tensor_count(view), 2 * sizeof(long double));
-        if (status == OPD_OK) {
-            status = opd_naive_run(values[i], &self->call, self->numbers[i]);
-        }
-    }
-    for (int i = 0; i < self->count && status == OPD_OK; i++) {
-        const opd_tensor *view = &self->call.operands[self->numbers[i]].view;
-        const long double *value = values[i];
-        int parts = opd_dtype_is_complex(view->dtype) ? 2 : 1;
-        for (int64_t flat = 0; flat < opd_tensor_count(view); flat++) {
-            int64_t index[OPD_MAX_RANK];
-            opd_tensor_unflatten(view, flat, index);
-            if (opd_tensor_exists(view, index)) {
-                opd_element_store(view->dtype, (uint8_t *)view->data + opd_tensor_offset(view, index),
-                                  (double)value[flat * parts], parts == 2 ? (double)value[flat * 2 + 1] : 0);
-            }
-        }
-    }
-    for (int i = 0; i < self->count; i++) {
-        opd_free(values[i]);
-    }
-    return status;
-}
-
 /* Lets the C library look at its heap: a routine that wrote past a block of its own dies here, still as the routine's doing. */
 static void probe_heap(void)
 {
@@ -141,6 +112,48 @@ static void put_given(worker *self)
     }
 }
 
+/* Whatever happens in here is the routine's doing. */
+static void arm(opd_job *job)
+{
+    atomic_store(&job->armed_ns, now_ns());
+    set_stage(job, OPD_STAGE_ARMED);
+    opd_trap_clock(job->timeout_ms);
+}
+
+static void disarm(opd_job *job)
+{
+    opd_trap_clock(0);
+    set_stage(job, OPD_STAGE_RETURNED);
+}
+
+static opd_status poison(worker *self)
+{
+    arm(self->job);
+    opd_status status = opd_conduct_poison(self->provider.variant, &self->call, self->provider.threads);
+    disarm(self->job);
+    return status;
+}
+
+/* A result that depends on who runs beside it is a failure whatever determinism was declared. */
+static opd_status run_at_once(worker *self)
+{
+    opd_failure *failure = &self->job->result.observed;
+    uint64_t runs = 0;
+    uint64_t differing = 0;
+    arm(self->job);
+    opd_status status =
+        opd_conduct_concurrent(&runs, &differing, self->provider.variant, &self->call, self->job->concurrent);
+    disarm(self->job);
+    if (status == OPD_OK && differing > 0 && failure->outcome == OPD_OUTCOME_OK) {
+        failure->outcome = OPD_OUTCOME_UNSTABLE;
+        failure->bad_count = differing;
+        snprintf(failure->reason, sizeof failure->reason,
+                 "%llu of %llu runs in %u threads at once gave other bits than alone: they share state",
+                 (unsigned long long)differing, (unsigned long long)runs, self->job->concurrent);
+    }
+    return status;
+}
+
 static opd_status call_routine(worker *self)
 {
     opd_job *job = self->job;
@@ -156,7 +169,7 @@ static opd_status call_routine(worker *self)
     } else if (self->provider.variant != NULL) {
         status = run_variant(self);
     } else if (self->provider.is_naive) {
-        status = run_naive(self);
+        status = opd_serial_run(&self->call, self->numbers, self->count);
     } else {
         status = opd_routine_call(self->provider.function, &self->call);
     }
@@ -292,8 +305,27 @@ static opd_status judge_numbers(worker *self, opd_numbers *numbers, opd_failure 
     return OPD_OK;
 }
 
+/* Old content of the output comes out again by being read as well: with ones in place of NaN the two differ. */
+static bool is_left_alone(worker *self, int number, const int64_t *index)
+{
+    const opd_fill ones = { .kind = OPD_FILL_CONSTANT, .a = 1 };
+    const opd_tensor *view = &self->call.operands[number].view;
+    opd_job_stray unused;
+    double re = 0;
+    double im = 0;
+    for (int i = 0; i < self->count; i++) {
+        opd_tensor_fill(&self->call.operands[self->numbers[i]].view, &ones);
+    }
+    arm(self->job);
+    opd_status status = run_variant(self);
+    disarm(self->job);
+    opd_element_load(view->dtype, (const uint8_t *)view->data + opd_tensor_offset(view, index), &re, &im);
+    opd_arena_restore(&self->arena, &unused);
+    return status != OPD_OK || re == 1;
+}
+
 /* Does an output element, judged wrong, still hold what was there before the call? Then it is not wrong but unwritten. */
-static void tell_unwritten(const worker *self, opd_failure *failure)
+static void tell_unwritten(worker *self, opd_failure *failure)
 {
     bool is_wrong = failure->outcome == OPD_OUTCOME_MISMATCH || failure->outcome == OPD_OUTCOME_NAN_BORN ||
                     failure->outcome == OPD_OUTCOME_INF_BORN;
@@ -304,7 +336,10 @@ static void tell_unwritten(const worker *self, opd_failure *failure)
         }
         /* The memory is as before the call again; packed[i] is what the call left. */
         uint64_t unwritten = opd_judge_untouched(operand, self->packed[i], failure->index);
-        if (unwritten > 0) {
+        if (unwritten > 0 && !is_left_alone(self, self->numbers[i], failure->index)) {
+            snprintf(failure->reason, sizeof failure->reason,
+                     "%s is made of what it held before the call: old content of the output is read", operand->name);
+        } else if (unwritten > 0) {
             failure->outcome = OPD_OUTCOME_UNWRITTEN;
             failure->bad_count = unwritten;
             snprintf(failure->reason, sizeof failure->reason,
@@ -403,6 +438,9 @@ static opd_status run_pass(worker *self, opd_guard pass)
     }
     opd_judge_begin(&self->judge, job, &self->call);
     self->judge.growth = self->provider.variant != NULL ? (double)self->provider.variant->growth : 0;
+    if (job->is_poisoned && is_general(self)) {
+        status = poison(self);
+    }
     for (uint32_t run = 0; run < job->repeat && status == OPD_OK; run++) {
         job->run = run;
         status = call_routine(self);
@@ -410,6 +448,9 @@ static opd_status run_pass(worker *self, opd_guard pass)
             job->result.runs++;
             status = inspect(self, run == 0);
         }
+    }
+    if (status == OPD_OK && job->concurrent > 1 && is_general(self)) {
+        status = run_at_once(self);
     }
     opd_judge_done(&self->judge);
     opd_arena_done(&self->arena);

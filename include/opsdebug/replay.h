@@ -47,6 +47,8 @@ typedef struct opd_replay_options {
     const char *core;      /* OPENBLAS_CORETYPE; NULL = as recorded when this CPU has it */
     int32_t threads;       /* 0 = as recorded */
     uint32_t repeat;       /* runs, >= 1, each in the same process */
+    uint32_t concurrent;   /* then in so many threads at once, each on data of its own, against the bits it gives alone; 0 = not. Variants only */
+    bool is_poisoned;      /* one run on NaN comes first: what outlives a call shows. Variants only */
     opd_guard guard;
     uint32_t timeout_ms;   /* of one run; 0 = 60000 */
     uint64_t memory_limit; /* bytes of operands; 0 = 8 GiB */

@@ -52,14 +52,10 @@ static const char *declines_partial(const opd_call *call)
     return opd_faulty_count(call, 2) == 1 ? declines(call) : "reductions to one element only";
 }
 
-static const char *declines_other_axis(const opd_call *call)
+static const char *declines_last_index(const opd_call *call)
 {
-    int64_t axis = opd_call_int(call, "axis", 0);
-    int64_t rank = call->operands[0].view.rank;
-    bool is_last = axis == -1 || axis == rank - 1;
-    return is_last && opd_call_int(call, "select_last_index", 0) == 0 && opd_faulty_row(call, 0) > 0
-               ? declines(call)
-               : "the last axis and the first index only";
+    return opd_call_int(call, "select_last_index", 0) == 0 && call->operands[0].view.rank > 0 ? declines(call)
+                                                                                              : "the first index only";
 }
 
 static const char *declines_small_axis(const opd_call *call)
@@ -71,9 +67,10 @@ static const char *declines_small_axis(const opd_call *call)
 
 static const char *declines_broadcast(const opd_call *call)
 {
-    bool is_same = call->operands[1].view.rank == 1 || opd_faulty_count(call, 1) == opd_faulty_row(call, 0);
-    return is_same && opd_faulty_count(call, 1) == opd_faulty_row(call, 0) ? declines_small_axis(call)
-                                                                           : "scale of the last axis only";
+    int64_t row = opd_faulty_row(call, 0);
+    bool has_bias = call->operands[2].role == OPD_ROLE_IN && (call->operands[2].flags & OPD_OPERAND_ABSENT) == 0;
+    bool is_same = opd_faulty_count(call, 1) == row && (!has_bias || opd_faulty_count(call, 2) == row);
+    return is_same ? declines_small_axis(call) : "scale and bias of the last axis only";
 }
 
 static const char *declines_vectors(const opd_call *call)
@@ -115,9 +112,6 @@ static const char *declines_axes(const opd_call *call)
 {
     bool is_plain = (call->operands[3].flags & OPD_OPERAND_ABSENT) != 0 &&
                     strcmp(opd_call_text(call, "mode", "constant"), "constant") == 0;
-    for (int64_t i = 0; is_plain && i < opd_faulty_count(call, 1); i++) {
-        is_plain = call->operands[1].view.data == NULL || ((const int64_t *)call->operands[1].view.data)[i] >= 0;
-    }
     return is_plain ? declines(call) : "constant padding of all axes only";
 }
 
@@ -220,7 +214,7 @@ static const opd_variant reduce_sum[] = {
 };
 static const opd_variant reduce_mean[] = { FAULTY(mean_empty, declines_partial, "empty", "[0]") };
 static const opd_variant arg_max[] = {
-    FAULTY(argmax_ties, declines_other_axis, "ties", "[1,2] | axis=-1 | fill=constant:1"),
+    FAULTY(argmax_ties, declines_last_index, "ties", "[2] | | fill=constant:1"),
 };
 static const opd_variant window_l2[] = { FAULTY(window_channels, declines, "definition", "[1,1,2,2]") };
 static const opd_variant mat_mul[] = {
@@ -241,11 +235,11 @@ static const opd_variant attention[] = {
     FAULTY(attention_causal, declines_not_causal, "definition", "[1,1,1,1];[1,1,2,1];[1,1,2,1] | is_causal=1"),
 };
 static const opd_variant transpose[] = {
-    FAULTY(transpose_swapped, declines, "order", "[1,2,3] | perm=[1,2,0]"),
+    FAULTY(transpose_swapped, declines, "definition", "[1,2,3] | perm=[1,2,0]"),
 };
 static const opd_variant pad[] = { FAULTY(pad_front, declines_axes, "unwritten", "[1];i64[2]") };
 static const opd_variant gather[] = {
-    FAULTY(gather_negative, declines_narrow_indices, "negative-index", "[2];i64[1]"),
+    FAULTY(gather_negative, declines_narrow_indices, "definition", "[2];i64[1]"),
 };
 static const opd_variant resize[] = { FAULTY(resize_mode, declines_other_modes, "definition", "[1,1,2,2]") };
 

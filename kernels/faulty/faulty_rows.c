@@ -311,16 +311,22 @@ opd_status opd_faulty_mean_empty(const opd_call *call, const opd_workspace *work
 /* Of equal values the last, where the first is asked for. */
 opd_status opd_faulty_argmax_ties(const opd_call *call, const opd_workspace *workspace)
 {
-    int64_t count = opd_faulty_row(call, 0);
+    const opd_tensor *view = &call->operands[0].view;
+    int64_t axis = opd_call_int(call, "axis", 0);
     int64_t *out = call->operands[1].view.data;
+    int64_t inner = 1;
     (void)workspace;
-    for (int64_t row = 0; row < opd_faulty_rows(call, 0); row++) {
-        const float *in = opd_faulty_data(call, 0) + row * count;
+    axis += axis < 0 ? view->rank : 0;
+    for (int64_t i = axis + 1; i < view->rank; i++) {
+        inner *= view->shape[i];
+    }
+    for (int64_t at = 0; at < opd_faulty_count(call, 1); at++) {
+        const float *in = opd_faulty_data(call, 0) + at / inner * inner * view->shape[axis] + at % inner;
         int64_t best = 0;
-        for (int64_t i = 1; i < count; i++) {
-            best = in[i] >= in[best] || in[i] != in[i] ? i : best;
+        for (int64_t i = 1; i < view->shape[axis]; i++) {
+            best = in[i * inner] >= in[best * inner] || in[i * inner] != in[i * inner] ? i : best;
         }
-        out[row] = best;
+        out[at] = best;
     }
     return OPD_OK;
 }

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of an operator's probes, from its contract alone: symbols, operands, attributes, dtypes. */
+#include "probes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <opsdebug/memory.h>
+
+/* Values that show different faults: zeros, ties, overflow, cancellation, epsilon, subnormals, NaN and Inf. */
+static const char *const fills[] = {
+    "constant:0",   "constant:1",    "constant:-1",    "constant:2",     "constant:85",
+    "constant:100", "constant:200",  "constant:1e9",   "constant:1e-40", "constant:nan",
+    "integers",     "normal:1000:1", "normal:0:0.003", "longtail:1:4",   "special",
+};
+#define MANY_OPERATIONS 4e6 /* of a boundary size: the reference is slow, and size is not what it is about */
+static const int64_t sizes[] = { 0, 1, 2, 7, 8, 9, 15, 17, 33, 63, 65, 129 };
+
+static opd_probe *add(opd_probe_list *list, opd_status *status, opd_probe_kind kind)
+{
+    if (*status == OPD_OK) {
+        *status = opd_grow((void **)&list->items, (size_t)list->count + 1, sizeof *list->items);
+    }
+    if (*status != OPD_OK) {
+        return NULL;
+    }
+    opd_probe *probe = &list->items[list->count++];
+    memset(probe, 0, sizeof *probe);
+    probe->kind = kind;
+    return probe;
+}
+
+/* "[2,3];-;f16[4]" of a call's inputs. */
+static void print_shapes(char *text, size_t size, const opd_call *call)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < call->operand_count; i++) {
+        const opd_operand *operand = &call->operands[i];
+        bool is_absent = (operand->flags & OPD_OPERAND_ABSENT) != 0;
+        if (operand->role == OPD_ROLE_OUT || used + 24 > size) {
+            continue;
+        }
+        const char *separator = used > 0 ? ";" : "";
+        if (is_absent) {
+            used += (size_t)snprintf(text + used, size - used, "%s-", separator);
+            continue;
+        }
+        bool is_own = operand->view.dtype == call->dtype;
+        used += (size_t)snprintf(text + used, size - used, "%s%s[", separator,
+                                 is_own ? "" : opd_dtype_name(operand->view.dtype));
+        for (int k = 0; k < operand->view.rank && used + 24 < size; k++) {
+            used += (size_t)snprintf(text + used, size - used, "%s%lld", k > 0 ? "," : "",
+                                     (long long)operand->view.shape[k]);
+        }
+        used += (size_t)snprintf(text + used, size - used, "]");
+    }
+}
+
+/* Small sizes that differ from each other, which no order of dimensions survives. */
+static void make_odd(opd_call *call)
+{
+    static const int64_t odd[] = { 2, 3, 5, 4, 7, 6, 2, 3 };
+    for (int i = 0; i < call->symbol_count; i++) {
+        opd_call changed = *call;
+        if (opd_call_set(&changed, call->symbols[i].name, odd[i % (int)OPD_COUNT(odd)]) == OPD_OK) {
+            *call = changed;
+        }
+    }
+}
+
+static void add_sizes(opd_probe_list *list, opd_status *status, const opd_call *odd)
+{
+    for (int i = 0; i < odd->symbol_count; i++) {
+        for (size_t k = 0; k < OPD_COUNT(sizes); k++) {
+            opd_call changed = *odd;
+            if (odd->symbols[i].i == sizes[k] || opd_call_set(&changed, odd->symbols[i].name, sizes[k]) != OPD_OK ||
+                opd_call_flops(&changed) > MANY_OPERATIONS) {
+                continue;
+            }
+            opd_probe *probe = add(list, status, sizes[k] == 0 ? OPD_PROBE_EMPTY : OPD_PROBE_SHAPE);
+            if (probe != NULL) {
+                print_shapes(probe->shapes, sizeof probe->shapes, &changed);
+                snprintf(probe->changed, sizeof probe->changed, "%s", odd->symbols[i].name);
+                probe->value = sizes[k];
+            }
+        }
+    }
+}
+
+static void set_ones(opd_call *call)
+{
+    for (int i = 0; i < call->symbol_count; i++) {
+        opd_call changed = *call;
+        if (opd_call_set(&changed, call->symbols[i].name, 1) == OPD_OK) {
+            *call = changed;
+        }
+    }
+}
+
+/* All ones; lines, also one beyond 16 bits. */
+static void add_extremes(opd_probe_list *list, opd_status *status, const opd_call *odd)
+{
+    opd_call ones = *odd;
+    set_ones(&ones);
+    opd_probe *probe = add(list, status, OPD_PROBE_SHAPE);
+    if (probe != NULL) {
+        print_shapes(probe->shapes, sizeof probe->shapes, &ones);
+        snprintf(probe->changed, sizeof probe->changed, "all");
+        probe->value = 1;
+    }
+    static const int64_t lengths[] = { 5, 8, 65537 };
+    for (size_t k = 0; k < OPD_COUNT(lengths); k++) {
+        for (int i = odd->symbol_count - 1; i >= 0; i--) {
+            opd_call changed = ones;
+            if (opd_call_set(&changed, odd->symbols[i].name, lengths[k]) != OPD_OK ||
+                opd_call_flops(&changed) > MANY_OPERATIONS) {
+                continue;
+            }
+            probe = add(list, status, OPD_PROBE_SHAPE);
+            if (probe != NULL) {
+                print_shapes(probe->shapes, sizeof probe->shapes, &changed);
+                snprintf(probe->changed, sizeof probe->changed, "%s", odd->symbols[i].name);
+                probe->value = lengths[k];
+            }
+            break;
+        }
+    }
+}
+
+/* A dimension of an input that may be 1, or leading ones that may be missing, with the outputs as they were. */
+static void add_broadcast(opd_probe_list *list, opd_status *status, const opd_op *op, const opd_call *odd)
+{
+    for (int i = 0; i < odd->operand_count; i++) {
+        const opd_tensor *view = &odd->operands[i].view;
+        for (int k = 0; k <= view->rank && odd->operands[i].role == OPD_ROLE_IN; k++) {
+            opd_call changed = *odd;
+            opd_call made;
+            opd_tensor *other = &changed.operands[i].view;
+            opd_probe probe = { .kind = OPD_PROBE_BROADCAST, .value = k };
+            if (k < view->rank) {
+                other->shape[k] = 1;
+            } else if (view->rank > 1) {
+                other->rank--;
+                memmove(other->shape, other->shape + 1, (size_t)other->rank * sizeof other->shape[0]);
+            }
+            if (view->rank == 0 || (k < view->rank && view->shape[k] == 1) || (k == view->rank && view->rank == 1)) {
+                continue;
+            }
+            print_shapes(probe.shapes, sizeof probe.shapes, &changed);
+            opd_call_wish wish = { .dtype = odd->dtype, .shapes = probe.shapes };
+            bool is_same = opd_call_make(&made, op, &wish) == OPD_OK && made.operand_count == odd->operand_count;
+            for (int o = 0; is_same && o < odd->operand_count; o++) {
+                const opd_tensor *a = &made.operands[o].view;
+                const opd_tensor *b = &odd->operands[o].view;
+                is_same = made.operands[o].role != OPD_ROLE_OUT ||
+                          (a->rank == b->rank && memcmp(a->shape, b->shape, sizeof a->shape) == 0);
+            }
+            opd_probe *kept = is_same ? add(list, status, OPD_PROBE_BROADCAST) : NULL;
+            if (kept != NULL) {
+                snprintf(probe.changed, sizeof probe.changed, "%s", odd->operands[i].name);
+                *kept = probe;
+            }
+        }
+    }
+}
+
+static void try_attribute(opd_probe_list *list, opd_status *status, const opd_op *op, const char *shapes,
+                          const char *name, const char *value)
+{
+    opd_probe probe = { .kind = OPD_PROBE_ATTRIBUTE };
+    opd_call made;
+    snprintf(probe.attributes, sizeof probe.attributes, "%s=%s", name, value);
+    snprintf(probe.shapes, sizeof probe.shapes, "%s", shapes);
+    snprintf(probe.changed, sizeof probe.changed, "%s", name);
+    opd_call_wish wish = { .shapes = probe.shapes, .attributes = probe.attributes };
+    if (opd_call_make(&made, op, &wish) != OPD_OK) {
+        wish.shapes = NULL; /* other sizes may fit */
+        probe.shapes[0] = '\0';
+        if (opd_call_make(&made, op, &wish) != OPD_OK) {
+            return;
+        }
+    }
+    opd_probe *kept = add(list, status, OPD_PROBE_ATTRIBUTE);
+    if (kept != NULL) {
+        *kept = probe;
+    }
+    bool has_unread = false;
+    bool is_whole = false;
+    for (int i = 0; i < made.operand_count; i++) {
+        has_unread |= (made.operands[i].flags & OPD_OPERAND_MUST_NOT_READ) != 0;
+        is_whole |= made.operands[i].role == OPD_ROLE_OUT && made.operands[i].view.dtype != OPD_DTYPE_NONE &&
+                    !opd_dtype_is_float(made.operands[i].view.dtype) && opd_dtype_is_float(made.dtype);
+    }
+    kept = is_whole ? add(list, status, OPD_PROBE_ATTRIBUTE) : NULL;
+    if (kept != NULL) { /* beyond the range of short integers */
+        *kept = probe;
+        snprintf(kept->fill, sizeof kept->fill, "normal:0:300");
+    }
+    kept = has_unread ? add(list, status, OPD_PROBE_UNREAD) : NULL;
+    if (kept != NULL) {
+        *kept = probe;
+        kept->kind = OPD_PROBE_UNREAD;
+    }
+}
+
+/* The words of a text attribute stand in the contract: "mode:s=constant|reflect|edge". */
+static void add_words(opd_probe_list *list, opd_status *status, const opd_op *op, const char *shapes, const char *name)
+{
+    char start[OPD_NAME + 4];
+    char word[48];
+    snprintf(start, sizeof start, "%s:s=", name);
+    const char *at = op->attributes != NULL ? strstr(op->attributes, start) : NULL;
+    for (at = at != NULL ? at + strlen(start) : NULL; at != NULL && *at != '\0' && *at != ' ';) {
+        size_t size = strcspn(at, "| ?");
+        snprintf(word, sizeof word, "%.*s", (int)size, at);
+        try_attribute(list, status, op, shapes, name, word);
+        at += size + (at[size] == '|');
+        at = at[-1] == '|' ? at : NULL;
+    }
+}
+
+static void add_attributes(opd_probe_list *list, opd_status *status, const opd_op *op, const opd_call *odd)
+{
+    static const char *const whole[] = { "0", "1", "2", "3", "-1", "-2" };
+    static const char *const real[] = { "0", "0.5", "2" };
+    static const char *const lists[] = { "[1]",     "[0,1]",   "[1,1]",     "[2,2]",    "[1,0]",
+                                         "[0,2,1]", "[1,2,0]", "[1,1,1,1]", "[0,1,1,0]" };
+    char shapes[sizeof list->items->shapes];
+    print_shapes(shapes, sizeof shapes, odd);
+    for (int i = 0; i < odd->attr_count; i++) {
+        const opd_value *value = &odd->attrs[i];
+        char type[OPD_NAME + 2];
+        snprintf(type, sizeof type, "%s:", value->name);
+        const char *at = op->attributes != NULL ? strstr(op->attributes, type) : NULL;
+        const char *kind = at != NULL ? at + strlen(type) : "";
+        bool is_list = strncmp(kind, "is", 2) == 0;
+        if (!is_list && kind[0] == 'i') {
+            for (size_t k = 0; k < OPD_COUNT(whole); k++) {
+                try_attribute(list, status, op, shapes, value->name, whole[k]);
+            }
+        } else if (kind[0] == 'f') {
+            for (size_t k = 0; k < OPD_COUNT(real); k++) {
+                try_attribute(list, status, op, shapes, value->name, real[k]);
+            }
+        } else if (is_list) {
+            for (size_t k = 0; k < OPD_COUNT(lists); k++) {
+                try_attribute(list, status, op, shapes, value->name, lists[k]);
+            }
+        } else if (kind[0] == 's') {
+            add_words(list, status, op, shapes, value->name);
+        }
+    }
+}
+
+static void add_dtypes(opd_probe_list *list, opd_status *status, const opd_op *op, opd_dtype first)
+{
+    for (int dtype = OPD_F16; dtype <= OPD_BOOL; dtype++) {
+        opd_call made;
+        opd_call_wish wish = { .dtype = (opd_dtype)dtype };
+        if (dtype == (int)first || opd_call_make(&made, op, &wish) != OPD_OK) {
+            continue;
+        }
+        opd_probe *probe = add(list, status, OPD_PROBE_DTYPE);
+        if (probe != NULL) {
+            probe->dtype = (opd_dtype)dtype;
+        }
+    }
+}
+
+/* Things that are done with the small call and the default one alike. */
+static void add_conduct(opd_probe_list *list, opd_status *status, const opd_op *op, const opd_call *odd)
+{
+    static const opd_probe_kind kinds[] = { OPD_PROBE_GUARD,    OPD_PROBE_STRIDED,  OPD_PROBE_IN_PLACE,
+                                            OPD_PROBE_NEGATIVE, OPD_PROBE_POISONED, OPD_PROBE_REPEAT,
+                                            OPD_PROBE_THREADS,  OPD_PROBE_AT_ONCE };
+    for (size_t i = 0; i < OPD_COUNT(kinds); i++) {
+        bool has_any = kinds[i] != OPD_PROBE_IN_PLACE || op->in_place != NULL;
+        for (int k = 0; k < 2 && has_any; k++) {
+            opd_probe *probe = add(list, status, kinds[i]);
+            if (probe != NULL && k == 0) {
+                print_shapes(probe->shapes, sizeof probe->shapes, odd);
+            }
+        }
+    }
+}
+
+opd_status opd_probes_make(opd_probe_list *out, const opd_op *op, bool all_dtypes)
+{
+    opd_probe_list list = { .items = NULL };
+    opd_call plain;
+    const opd_call_wish defaults = { .dtype = OPD_DTYPE_NONE };
+    opd_status status = opd_call_make(&plain, op, &defaults);
+    if (status != OPD_OK) {
+        return status;
+    }
+    opd_call odd = plain;
+    make_odd(&odd);
+    (void)add(&list, &status, OPD_PROBE_PLAIN);
+    opd_probe *small = add(&list, &status, OPD_PROBE_PLAIN);
+    if (small != NULL) {
+        print_shapes(small->shapes, sizeof small->shapes, &odd);
+    }
+    for (size_t i = 0; i < OPD_COUNT(fills); i++) {
+        opd_probe *probe = add(&list, &status, OPD_PROBE_FILL);
+        if (probe != NULL) {
+            snprintf(probe->fill, sizeof probe->fill, "%s", fills[i]);
+            print_shapes(probe->shapes, sizeof probe->shapes, &odd);
+        }
+    }
+    add_conduct(&list, &status, op, &odd);
+    add_broadcast(&list, &status, op, &odd);
+    add_attributes(&list, &status, op, &odd);
+    add_extremes(&list, &status, &odd);
+    add_sizes(&list, &status, &odd);
+    if (all_dtypes) {
+        add_dtypes(&list, &status, op, plain.dtype);
+    }
+    if (status != OPD_OK) {
+        opd_probes_done(&list);
+        return status;
+    }
+    *out = list;
+    return OPD_OK;
+}
+
+void opd_probes_done(opd_probe_list *list)
+{
+    opd_free(list->items);
+    *list = (opd_probe_list){ .items = NULL };
+}
+
+const char *opd_probe_kind_text(opd_probe_kind kind)
+{
+    static const char *const texts[OPD_PROBE_KINDS] = {
+        [OPD_PROBE_PLAIN] = "plain",
+        [OPD_PROBE_DTYPE] = "dtypes",
+        [OPD_PROBE_FILL] = "values",
+        [OPD_PROBE_SHAPE] = "boundary sizes",
+        [OPD_PROBE_EMPTY] = "empty operands",
+        [OPD_PROBE_BROADCAST] = "broadcasting",
+        [OPD_PROBE_ATTRIBUTE] = "attributes",
+        [OPD_PROBE_NEGATIVE] = "negative indices",
+        [OPD_PROBE_UNREAD] = "operands that must not be read",
+        [OPD_PROBE_STRIDED] = "strided operands",
+        [OPD_PROBE_IN_PLACE] = "in place",
+        [OPD_PROBE_GUARD] = "guard pages",
+        [OPD_PROBE_REPEAT] = "several runs",
+        [OPD_PROBE_POISONED] = "after NaN",
+        [OPD_PROBE_THREADS] = "thread counts",
+        [OPD_PROBE_AT_ONCE] = "threads at once",
+    };
+    return texts[kind];
+}
+
+void opd_probe_describe(char *text, size_t size, const opd_probe *probe)
+{
+    snprintf(text, size, "%s%s%s%s%s%s%s%s%s", opd_probe_kind_text(probe->kind),
+             probe->dtype != OPD_DTYPE_NONE ? ", " : "",
+             probe->dtype != OPD_DTYPE_NONE ? opd_dtype_name(probe->dtype) : "", probe->shapes[0] != '\0' ? ", " : "",
+             probe->shapes, probe->attributes[0] != '\0' ? ", " : "", probe->attributes,
+             probe->fill[0] != '\0' ? ", fill " : "", probe->fill);
+}

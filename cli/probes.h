@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Probes: calls that an operator's contract gives rise to, by which a variant is tried (validate, selftest). One probe differs from the plain call in one thing, so
+ * that what fails tells what is wrong.
+ */
+#ifndef OPD_CLI_PROBES_H
+#define OPD_CLI_PROBES_H
+
+#include <opsdebug/replay.h>
+
+typedef enum opd_probe_kind {
+    OPD_PROBE_PLAIN,     /* default shapes and fill */
+    OPD_PROBE_DTYPE,     /* another dtype */
+    OPD_PROBE_FILL,      /* other values */
+    OPD_PROBE_SHAPE,     /* boundary sizes */
+    OPD_PROBE_EMPTY,     /* a size of 0 */
+    OPD_PROBE_BROADCAST, /* an input with fewer or smaller dimensions */
+    OPD_PROBE_ATTRIBUTE, /* another value of an attribute */
+    OPD_PROBE_NEGATIVE,  /* integer inputs counted from the end */
+    OPD_PROBE_UNREAD,    /* NaN in what must not be read */
+    OPD_PROBE_STRIDED,   /* gaps between the elements */
+    OPD_PROBE_IN_PLACE,  /* an output in the memory of an input */
+    OPD_PROBE_GUARD,     /* operands and workspace against inaccessible pages */
+    OPD_PROBE_REPEAT,    /* several runs in one process: the same bits, no allocation */
+    OPD_PROBE_POISONED,  /* after a run on NaN */
+    OPD_PROBE_THREADS,   /* one thread, then three: the same bits */
+    OPD_PROBE_AT_ONCE,   /* several threads at once */
+    OPD_PROBE_KINDS,
+} opd_probe_kind;
+
+typedef struct opd_probe {
+    opd_probe_kind kind;
+    opd_dtype dtype;        /* NONE = the contract's first */
+    char shapes[192];       /* "" = default */
+    char attributes[96];    /* "" = default */
+    char fill[32];          /* "" = of the contract */
+    char changed[OPD_NAME]; /* symbol or attribute that is other than in the plain call */
+    int64_t value;          /* of it */
+} opd_probe;
+
+typedef struct opd_probe_list {
+    opd_probe *items; /* owned */
+    int count;
+} opd_probe_list;
+
+/* All probes of an operator, the plain one first. dtypes: every one the contract lists, else the first only. */
+opd_status opd_probes_make(opd_probe_list *out, const opd_op *op, bool all_dtypes);
+void opd_probes_done(opd_probe_list *list);
+
+/* Words of a kind: "strided operands". */
+const char *opd_probe_kind_text(opd_probe_kind kind);
+/* What differs, in words: "n0 = 0", "fill special". */
+void opd_probe_describe(char *text, size_t size, const opd_probe *probe);
+
+/* What came of a probe. */
+typedef struct opd_finding {
+    opd_status status; /* not OK: it could not run; E_DECLINED and E_INVALID: there is nothing to try */
+    char error[256];
+    bool is_made;  /* the call could be made */
+    opd_call call; /* its values and views */
+    opd_replay_result result;
+    bool is_thread_dependent;
+} opd_finding;
+
+/* Runs a probe in a worker. variant NULL = the first that can; library NULL = none. */
+void opd_probe_run(opd_finding *out, const opd_op *op, const opd_probe *probe, const char *variant, const char *library,
+                   uint64_t seed);
+/* Did the variant do something wrong? */
+bool opd_finding_is_failure(const opd_finding *finding);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The naive variant of a BLAS routine, in place of a library's. */
+#include "serial.h"
+
+#include <opsdebug/memory.h>
+
+/* Our own variant, for comparison: all outputs first, then stored, so that in-out operands are read as they were. */
+opd_status opd_serial_run(const opd_call *call, const int *outputs, int count)
+{
+    void *values[OPD_MAX_OPERANDS] = { NULL };
+    opd_status status = OPD_OK;
+    for (int i = 0; i < count && status == OPD_OK; i++) {
+        const opd_tensor *view = &call->operands[outputs[i]].view;
+        status = opd_alloc_array(&values[i], (size_t)opd_tensor_count(view), 2 * sizeof(long double));
+        if (status == OPD_OK) {
+            status = opd_naive_run(values[i], call, outputs[i]);
+        }
+    }
+    for (int i = 0; i < count && status == OPD_OK; i++) {
+        const opd_tensor *view = &call->operands[outputs[i]].view;
+        const long double *value = values[i];
+        int parts = opd_dtype_is_complex(view->dtype) ? 2 : 1;
+        for (int64_t flat = 0; flat < opd_tensor_count(view); flat++) {
+            int64_t index[OPD_MAX_RANK];
+            opd_tensor_unflatten(view, flat, index);
+            if (opd_tensor_exists(view, index)) {
+                opd_element_store(view->dtype, (uint8_t *)view->data + opd_tensor_offset(view, index),
+                                  (double)value[flat * parts], parts == 2 ? (double)value[flat * 2 + 1] : 0);
+            }
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        opd_free(values[i]);
+    }
+    return status;
+}
