@@ -142,7 +142,7 @@ static void print_values(const opd_op *op)
     int count = opd_op_values(op, values, (int)OPD_COUNT(values));
     bool is_first = true;
     for (int i = 0; i < count; i++) {
-        if (values[i].is_symbol) {
+        if (values[i].is_symbol && values[i].initial[0] != '\0') {
             printf("%s%s=%s", is_first ? "sizes       " : " ", values[i].name, values[i].initial);
             is_first = false;
         }
@@ -188,7 +188,7 @@ static void print_variants(const opd_op *op)
             printf(" (%s)", variant->isa);
         }
         if (missing != NULL) {
-            printf(", not on this CPU: %s", missing);
+            printf(", not on this CPU");
         }
         if (variant->fault != NULL) {
             printf(", wrong on purpose: %s", variant->fault);

@@ -29,7 +29,8 @@ enum {
     KEY_REL,
     KEY_PRESET,
     KEY_SAMPLE,
-    KEY_REFERENCE
+    KEY_REFERENCE,
+    KEY_EXPECTED
 };
 
 typedef struct run_options {
@@ -40,7 +41,8 @@ typedef struct run_options {
     int references; /* OPD_REFERENCE_ */
     const char *mode, *preset;
     bool has_abs, has_rel;
-    bool is_alone; /* without the companion */
+    bool is_expecting; /* the bundle keeps the right outputs */
+    bool is_alone;     /* without the companion */
 } run_options;
 
 static const struct argp_option options[] = {
@@ -60,6 +62,8 @@ static const struct argp_option options[] = {
       "Also judge by the rule of torch, onnx, polygraphy, netlib, benchdnn, cann-L0, cann-L1, cann-L2 or flash-attn; with --mode mixed it decides",
       0 },
     { "save", KEY_SAVE, "BUNDLE", 0, "Write the call, and its failure if it has one, to a bundle", 0 },
+    { "expected", KEY_EXPECTED, NULL, 0,
+      "With --save: keep the right outputs in it, which replays compare with, instead of the run's", 0 },
     { "save-sample", KEY_SAMPLE, "BUNDLE", 0,
       "When it fails: write the smallest part of the call that fails too, cut where the wrong elements are", 0 },
     { 0 },
@@ -160,12 +164,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_END:
         check_rule(state, o);
+        if (o->is_expecting && o->save == NULL) {
+            opd_usage_error(state, "--expected is of the bundle of --save");
+        }
         return opd_making_parse(key, arg, state, &o->making);
     case KEY_REFERENCE:
         o->references = opd_references_parse(arg);
         if (o->references < 0) {
             opd_usage_error(state, "--reference %s: high-precision, naive, library, torch or all", arg);
         }
+        return 0;
+    case KEY_EXPECTED:
+        o->is_expecting = true;
         return 0;
     case KEY_SAMPLE:
         o->save_sample = arg;
@@ -324,6 +334,28 @@ static void done(run_state *state)
     opd_case_done(&state->exact_item);
 }
 
+static opd_status save(const run_options *o, const run_state *state)
+{
+    bool is_exact = is_exact_at_fault(state);
+    const opd_case *item = is_exact ? &state->exact_item : &state->item;
+    const opd_replay_result *result = is_exact ? &state->exact : &state->result;
+    opd_replay_result expected;
+    opd_replay_options wish = { .repeat = 1,
+                                .keep_outputs = true,
+                                .with_metrics = true,
+                                .variant = "high-precision",
+                                .library = o->making.library };
+    if (!o->is_expecting) {
+        return opd_making_save(o->save, item, result, NULL);
+    }
+    opd_status status = opd_replay(&expected, NULL, item, NULL, &wish);
+    if (status == OPD_OK) {
+        status = opd_making_save(o->save, item, result, &expected);
+        opd_replay_result_done(&expected);
+    }
+    return status;
+}
+
 /* The sample beside the bundle of the whole call; what could not be cut is said, and no error. */
 static opd_status save_sample(const run_options *o, const run_state *state)
 {
@@ -343,7 +375,7 @@ static opd_status save_sample(const run_options *o, const run_state *state)
     }
     if (status == OPD_OK) {
         char words[1024];
-        status = opd_making_save(o->save_sample, &sample, &result);
+        status = opd_making_save(o->save_sample, &sample, &result, NULL);
         opd_call_describe(words, sizeof words, &sample.call);
         if (status == OPD_OK && !o->shared.is_json && !o->shared.is_quiet) {
             printf("%-12s %s\n", "sample", words);
@@ -373,9 +405,7 @@ static int run(const opd_command *self, int argc, char **argv)
         state.has_references = status == OPD_OK;
     }
     if (status == OPD_OK && o.save != NULL) {
-        bool is_exact = is_exact_at_fault(&state);
-        status = opd_making_save(o.save, is_exact ? &state.exact_item : &state.item,
-                                 is_exact ? &state.exact : &state.result);
+        status = save(&o, &state);
     }
     if (status == OPD_OK) {
         bool is_found =

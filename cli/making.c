@@ -199,7 +199,8 @@ static opd_status write_outputs(opd_writer *writer, opd_call *call, const opd_re
     return status;
 }
 
-opd_status opd_making_save(const char *path, const opd_case *item, const opd_replay_result *result)
+opd_status opd_making_save(const char *path, const opd_case *item, const opd_replay_result *result,
+                           const opd_replay_result *expected)
 {
     struct timespec now;
     opd_writer *writer = NULL;
@@ -224,7 +225,13 @@ opd_status opd_making_save(const char *path, const opd_case *item, const opd_rep
     }
     status = opd_writer_environment(writer, &environment);
     if (status == OPD_OK) {
-        status = write_outputs(writer, &call, result);
+        status = write_outputs(writer, &call, expected != NULL ? expected : result);
+    }
+    if (status == OPD_OK && expected != NULL) {
+        opd_event event = { .kind = OPD_EVENT_GOLDEN, .thread = call.thread, .value = (int64_t)call.number };
+        snprintf(event.name, sizeof event.name, "%.30s of %.40s, %s", expected->variant, call.name,
+                 opd_sureness_name(expected->sureness));
+        status = opd_writer_event(writer, &event);
     }
     if (status == OPD_OK) {
         status = opd_writer_call_with_data(writer, &call);

@@ -72,7 +72,11 @@ opd_status opd_making_or_bundle(opd_case *out, const opd_making *making, const c
 /* The same for an operator at hand; making->op and library are not looked at. */
 opd_status opd_making_fill(opd_case *out, const opd_op *op, const opd_making *making);
 
-/* The call with its inputs, the outputs that result has kept, and its failure, as a bundle. */
-opd_status opd_making_save(const char *path, const opd_case *item, const opd_replay_result *result);
+/*
+ * The call with its inputs, the outputs that result has kept, and its failure, as a bundle.
+ * expected  NULL, or a run of the definition, whose outputs are kept instead and marked as expected values.
+ */
+opd_status opd_making_save(const char *path, const opd_case *item, const opd_replay_result *result,
+                           const opd_replay_result *expected);
 
 #endif

@@ -14,6 +14,8 @@
 #include "screen.h"
 #include "torch.h"
 
+#define SANE 10
+
 int opd_references_parse(const char *name)
 {
     static const struct {
@@ -163,7 +165,10 @@ static void weigh_failure(opd_references *out, const opd_replay_result *result)
         bool is_framework = strcmp(row->name, "naive") != 0;
         there += is_framework;
         against += is_framework && !is_right(&row->itself) && !is_right(&row->against);
-        if (is_framework && result->numbers.max_abs <= row->itself.numbers.max_abs) {
+        /* A framework that is itself far beyond what rounding explains clears nobody. */
+        bool is_sane =
+            row->itself.numbers.other_class == 0 && row->itself.numbers.ratio <= SANE * row->itself.numbers.cap;
+        if (is_framework && is_sane && result->numbers.max_abs <= row->itself.numbers.max_abs) {
             out->word = "PASS_DUAL";
             out->is_found = false;
             snprintf(out->reason, sizeof out->reason,
@@ -178,7 +183,10 @@ static void weigh_failure(opd_references *out, const opd_replay_result *result)
                      "it agrees with %s, which differs from high precision by more than both may", row->name);
         }
     }
-    if (there > 0 && against == there && strcmp(out->word, "DISPUTED") != 0) {
+    /* The naive variant stands by high precision where it is right by it: then it is two against one. */
+    const opd_reference_row *naive = &out->rows[0];
+    bool has_ally = naive->is_there && is_right(&naive->itself);
+    if (there > 0 && against == there && !has_ally && strcmp(out->word, "DISPUTED") != 0) {
         out->word = "DISPUTED";
         out->sureness = OPD_SURENESS_CONFLICT;
         snprintf(out->reason, sizeof out->reason, "it, high precision and every other reference differ pairwise");

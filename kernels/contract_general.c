@@ -439,7 +439,7 @@ static opd_status check_output(const opd_compiler *compiler, const opd_plan_oper
             return opd_compiler_bad(compiler, "an output is not broadcast", operand->name);
         }
         bool is_free =
-            dim->kind == OPD_DIM_ANY || (dim->kind == OPD_DIM_SYMBOL && !is_bound_by_inputs(compiler->plan, dim->slot));
+            dim->kind == OPD_DIM_ANY || (dim->kind == OPD_DIM_SYMBOL && compiler->plan->values[dim->slot].is_free);
         if (is_free && compiler->op->shape == NULL) {
             return opd_compiler_bad(compiler, "no input and no shape function gives the dimensions of", operand->name);
         }
@@ -466,7 +466,10 @@ static opd_status check_symbol_names(const opd_compiler *compiler)
 
 opd_status opd_general_check(opd_compiler *compiler)
 {
-    const opd_plan *plan = compiler->plan;
+    opd_plan *plan = compiler->plan;
+    for (int slot = 0; slot < plan->symbol_count; slot++) {
+        plan->values[slot].is_free = !is_bound_by_inputs(plan, slot);
+    }
     int variadic[2] = { 0 };
     opd_status names = check_symbol_names(compiler);
     if (names != OPD_OK) {

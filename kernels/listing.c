@@ -21,6 +21,9 @@ static void list_symbol(opd_op_value *out, const opd_plan_value *value)
     snprintf(out->name, sizeof out->name, "%.*s%s", value->name.size, value->name.at, endings[value->reach]);
     out->kind = OPD_VALUE_INT;
     out->is_symbol = true;
+    if (value->is_free) {
+        return; /* what the shape function says */
+    }
     if (value->reach == OPD_REACH_MANY) {
         snprintf(out->initial, sizeof out->initial, "%.*s", value->text.size, value->text.at);
     } else {

@@ -56,6 +56,7 @@ typedef struct opd_plan_value {
     /* general operators */
     opd_reach reach;  /* DIM */
     bool has_initial; /* DIM: defaults says a value */
+    bool is_free;     /* DIM: no input says it */
     bool is_optional; /* attribute: absent by default */
     opd_slice text;   /* default as written: attributes; DIM of many: "1,128,128" */
     opd_slice words;  /* WORD: "constant|reflect"; empty = any text */

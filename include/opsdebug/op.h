@@ -262,7 +262,8 @@ typedef struct opd_call_wish {
     const char *
         shapes; /* of the inputs in order: "[4,256,64];[64];-" ('-': absent; trailing ones may be left out; "f16[2,3]" names a dtype); NULL = defaults */
     const char *attributes; /* "axis=-1,epsilon=1e-5,pads=[0,1,0,1],mode=edge,perm=-" ('-': absent); NULL = defaults */
-    const char *outputs;    /* optional outputs that are wanted, "Mean,InvStdDev"; "*" = all; NULL = those of the contract's defaults */
+    const char *
+        outputs; /* optional outputs that are wanted, "Mean,InvStdDev"; "*" = all; NULL = those of the contract's defaults */
 } opd_call_wish;
 /*
  * A bound call without data.
@@ -289,7 +290,7 @@ typedef struct opd_op_value {
     opd_value_kind kind;
     bool is_symbol;   /* a dimension; else an attribute */
     bool is_optional; /* an attribute that may be absent */
-    char initial[64]; /* default, as a wish would say it; "" = absent */
+    char initial[64]; /* default, as a wish would say it; "" = absent, or a size that follows from others */
     char legal[160];  /* "constant|reflect|edge", "N|T|C" (real T); "" = any of its kind */
 } opd_op_value;
 /* Symbols, then attributes; at most capacity. Their number. */

@@ -14,7 +14,7 @@
 #include "../registry.h"
 #include "normalize_shapes.h"
 
-#define ONNX .domain = "ai.onnx", .bound = { .kind = OPD_BOUND_GAUGE, .limit = 16 }, .determinism = OPD_DETERMINISM_ISA
+#define ONNX .domain = "ai.onnx", .bound = { .kind = OPD_BOUND_GAUGE, .limit = 16 }
 #define FUSED \
     .domain = "opsdebug", .bound = { .kind = OPD_BOUND_GAUGE, .limit = 16 }, .determinism = OPD_DETERMINISM_ISA
 #define FLOATS "T: f32 f64 f16 bf16"
@@ -28,6 +28,7 @@ const opd_op opd_contracts_normalize[] = {
         ONNX,
         ALONG_AXIS,
         .name = "Softmax",
+        .determinism = OPD_DETERMINISM_BATCH,
         .since_version = 13,
         .attributes = "axis:i=-1",
         .defaults = "n...=1,128 d=128 m...=",
@@ -39,6 +40,7 @@ const opd_op opd_contracts_normalize[] = {
         ONNX,
         ALONG_AXIS,
         .name = "LogSoftmax",
+        .determinism = OPD_DETERMINISM_BATCH,
         .since_version = 13,
         .attributes = "axis:i=-1",
         .defaults = "n...=1,128 d=128 m...=",
@@ -50,6 +52,8 @@ const opd_op opd_contracts_normalize[] = {
         ONNX,
         ALONG_AXIS,
         .name = "LpNormalization",
+        .shape = opd_shape_lp_normalization,
+        .determinism = OPD_DETERMINISM_ISA,
         .since_version = 22,
         .attributes = "axis:i=-1 p:i=2",
         .defaults = "n...=1,128 d=128 m...=",
@@ -60,6 +64,7 @@ const opd_op opd_contracts_normalize[] = {
     {
         ONNX,
         .name = "LayerNormalization",
+        .determinism = OPD_DETERMINISM_ISA,
         .since_version = 17,
         .types = FLOATS "; U: f32 f64 f16 bf16",
         .signature =
@@ -76,6 +81,7 @@ const opd_op opd_contracts_normalize[] = {
     {
         ONNX,
         .name = "RMSNormalization",
+        .determinism = OPD_DETERMINISM_ISA,
         .since_version = 23,
         .types = FLOATS,
         .signature = "X:T[n..., d...] split(axis), scale:T[d...~] -> Y:T[n..., d...]",
@@ -90,6 +96,7 @@ const opd_op opd_contracts_normalize[] = {
     {
         ONNX,
         .name = "GroupNormalization",
+        .determinism = OPD_DETERMINISM_ISA,
         .since_version = 21,
         .types = FLOATS,
         .signature =
@@ -105,6 +112,7 @@ const opd_op opd_contracts_normalize[] = {
     {
         ONNX,
         .name = "InstanceNormalization",
+        .determinism = OPD_DETERMINISM_ISA,
         .since_version = 22,
         .types = FLOATS,
         .signature = "input:T[N, C, s...], scale:T[C], B:T[C] -> output:T[N, C, s...]",
@@ -119,6 +127,7 @@ const opd_op opd_contracts_normalize[] = {
     {
         ONNX,
         .name = "BatchNormalization",
+        .determinism = OPD_DETERMINISM_ISA,
         .since_version = 15,
         .types = FLOATS "; U: f32 f64 f16 bf16; V: f32 f64 f16 bf16",
         .signature = "X:T[N, C, s...], scale:U[C], B:U[C], input_mean:V[C], input_var:V[C] fill(uniform:0.5:2) -> "

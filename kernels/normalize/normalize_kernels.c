@@ -24,14 +24,15 @@
     {                                                                                     \
         return RUN(opd_rows_portable);                                                    \
     }
-#define ENTRY(op, label, needs, decline)                                                                     \
+#define ENTRY(op, label, needs, decline, level)                                                              \
     {                                                                                                        \
         .name = #label, .isa = (needs), .declines = (decline), .workspace = op##_bytes, .run = op##_##label, \
-        .widths = "lanes=16 tile=256 fold=2048", .determinism = OPD_DETERMINISM_ISA                          \
+        .widths = "lanes=16 tile=256 fold=2048", .determinism = (level)                                      \
     }
-#define ENTRIES(op, decline) \
-    ENTRY(op, avx512, OPD_ISA_AVX512, decline), ENTRY(op, avx2, OPD_ISA_AVX2, decline), ENTRY(op, portable, "", decline)
-#define VARIANTS(op, decline) static const opd_variant op##_variants[] = { ENTRIES(op, decline) };
+#define ENTRIES(op, decline, level)                                                                   \
+    ENTRY(op, avx512, OPD_ISA_AVX512, decline, level), ENTRY(op, avx2, OPD_ISA_AVX2, decline, level), \
+        ENTRY(op, portable, "", decline, level)
+#define VARIANTS(op, decline, level) static const opd_variant op##_variants[] = { ENTRIES(op, decline, level) };
 
 #define SOFTMAX(rows)     opd_softmax(call, workspace, rows, false)
 #define LOG_SOFTMAX(rows) opd_softmax(call, workspace, rows, true)
@@ -41,10 +42,10 @@ RUNS(softmax, SOFTMAX, opd_softmax_bytes(call, threads, false))
 RUNS(log_softmax, LOG_SOFTMAX, opd_softmax_bytes(call, threads, true))
 RUNS(lp, LP, opd_lp_norm_bytes(call, threads))
 RUNS(batch, BATCH, opd_batch_norm_bytes(call, threads))
-VARIANTS(softmax, opd_rows_decline)
-VARIANTS(log_softmax, opd_rows_decline)
-VARIANTS(lp, opd_rows_decline)
-VARIANTS(batch, opd_rows_decline)
+VARIANTS(softmax, opd_rows_decline, OPD_DETERMINISM_BATCH) /* exponentials differ between instruction sets */
+VARIANTS(log_softmax, opd_rows_decline, OPD_DETERMINISM_BATCH)
+VARIANTS(lp, opd_rows_decline, OPD_DETERMINISM_ISA)
+VARIANTS(batch, opd_rows_decline, OPD_DETERMINISM_ISA)
 
 #define LINES_OF(kind, is_chain) opd_norm_lines_bytes(call, threads, kind, is_chain)
 #define LAYER(rows)              opd_norm_lines(call, workspace, rows, OPD_NORM_LAYER, false)
@@ -55,10 +56,10 @@ RUNS(layer, LAYER, LINES_OF(OPD_NORM_LAYER, false))
 RUNS(rms, RMS, LINES_OF(OPD_NORM_RMS, false))
 RUNS(group, GROUP, LINES_OF(OPD_NORM_GROUP, false))
 RUNS(instance, INSTANCE, LINES_OF(OPD_NORM_INSTANCE, false))
-VARIANTS(layer, opd_norm_lines_decline)
-VARIANTS(rms, opd_norm_lines_decline)
-VARIANTS(group, opd_rows_decline)
-VARIANTS(instance, opd_rows_decline)
+VARIANTS(layer, opd_norm_lines_decline, OPD_DETERMINISM_ISA)
+VARIANTS(rms, opd_norm_lines_decline, OPD_DETERMINISM_ISA)
+VARIANTS(group, opd_rows_decline, OPD_DETERMINISM_ISA)
+VARIANTS(instance, opd_rows_decline, OPD_DETERMINISM_ISA)
 
 /* The chain runs on the best instruction set there is. */
 static opd_rows_finder *best_rows(void)
@@ -77,7 +78,7 @@ static opd_rows_finder *best_rows(void)
         return RUN;                                                                    \
     }                                                                                  \
     static const opd_variant op##_variants[] = {                                       \
-        ENTRIES(op, opd_rows_decline),                                                 \
+        ENTRIES(op, opd_rows_decline, OPD_DETERMINISM_ISA),                            \
         { .name = "unfused",                                                           \
           .isa = "",                                                                   \
           .declines = opd_rows_decline,                                                \

@@ -57,3 +57,9 @@ opd_status opd_shape_batch_norm(opd_call *call)
     }
     return OPD_OK;
 }
+
+opd_status opd_shape_lp_normalization(opd_call *call)
+{
+    int64_t p = opd_call_int(call, "p", 2);
+    return p == 1 || p == 2 ? OPD_OK : opd_fail(OPD_E_INVALID, "p is %" PRId64 ", it may be 1 or 2", p);
+}

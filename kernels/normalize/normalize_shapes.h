@@ -10,4 +10,7 @@ opd_shape_function opd_shape_layer_norm;
 /* Training has two more outputs, inference has not. */
 opd_shape_function opd_shape_batch_norm;
 
+/* p is 1 or 2. */
+opd_shape_function opd_shape_lp_normalization;
+
 #endif

@@ -188,6 +188,23 @@ def kept_outputs_are_compared_bit_by_bit():
         assert found["same"] == "different" and found["exit_status"] == 1, found
 
 
+def expected_outputs_are_kept_for_replays():
+    with tempfile.TemporaryDirectory() as folder:
+        bundle = pathlib.Path(folder) / "twice.opsb"
+        for variant in ("one", "right"):  # what is expected does not depend on what ran
+            done = call("run", "--library", LIBRARY, "--op", "Twice", "--variant", variant, "--no-exact", "--save", bundle, "--expected")
+            assert done.returncode == (variant == "one"), done.stderr
+            done = call("replay", bundle, "--library", LIBRARY, "--variant", "right", "--json")
+            found = json.loads(done.stdout)["replays"][0]
+            assert done.returncode == 0 and found["same"] == "bitwise" and found["golden"], found
+            bundle.unlink()
+        call("run", "--library", LIBRARY, "--op", "Twice", "--variant", "right", "--no-exact", "--save", bundle, "--expected")
+        done = call("replay", bundle, "--library", LIBRARY, "--variant", "one", "--json")
+        found = json.loads(done.stdout)["replays"][0]
+        assert done.returncode == 1 and found["same"] == "different", found
+    assert call("run", "--op", "Relu", "--expected").returncode == 2
+
+
 def references_are_asked_and_weighed():
     for op in ("Softmax", "LayerNormalization", "Add"):
         found = run(op, "--reference", "naive", status=0)
@@ -196,7 +213,19 @@ def references_are_asked_and_weighed():
     found = run("Twice", "--variant", "one", "--reference", "all", status=1)
     rows = {row["name"]: row for row in found["references"]}
     assert found["verdict"] == "FAIL" and set(rows) == {"naive", "library", "torch"}
-    assert rows["naive"]["against"]["verdict"] == "FAIL" and not rows["library"]["is_there"] and not rows["torch"]["is_there"]
+    assert rows["naive"]["against"]["verdict"] == "FAIL" and not rows["torch"]["is_there"] and rows["torch"]["reason"]
+
+
+def a_library_that_is_off_is_suspect_too():
+    """The library of Twice is 100 eps off, beyond the limit of 16; 24 is nearer, 110 agrees with it, the right variant does not."""
+    for variant, word, label, status in (("nearer", "PASS_DUAL", "HIGH", 0), ("alike", "DISPUTED", "SUSPECT", 1), ("right", "DISPUTED", "SUSPECT", 0),
+                                         ("zeros", "DISPUTED", "CONFLICT", 1)):
+        found = run("Twice", "--variant", variant, "--reference", "library", "--no-exact", status=status)
+        assert (found["verdict"], found["reference"]) == (word, label), (variant, found["verdict"], found["reference"], found["references_say"])
+        assert found["references_say"] and found["references"][0]["label"] == "SUSPECT"
+    for variant, word in (("right", "PASS"), ("nearer", "FAIL")):
+        found = run("Twice", "--variant", variant, "--reference", "naive", "--no-exact", status=0 if word == "PASS" else 1)
+        assert found["verdict"] == word and found["references"][0]["label"] == "SAME"
 
 
 def torch_agrees_or_says_how_to_get_it():
@@ -273,7 +302,8 @@ def bad_wishes_get_one_line():
 for test in (words_say_what_is_wrong, zeros_against_zeros_are_not_trusted, whole_numbers_show_what_a_bound_hides,
              serial_sums_pass_as_far_as_serial_sums_explain, figures_are_those_of_numpy, other_rules_count_as_numpy_does,
              rules_of_the_whole_compare_with_a_benchmark, patterns_are_named_and_located, samples_are_small_fail_and_travel,
-             kept_outputs_are_compared_bit_by_bit, references_are_asked_and_weighed, torch_agrees_or_says_how_to_get_it, attribution_counts_a_range,
+             kept_outputs_are_compared_bit_by_bit, expected_outputs_are_kept_for_replays, references_are_asked_and_weighed,
+             a_library_that_is_off_is_suspect_too, torch_agrees_or_says_how_to_get_it, attribution_counts_a_range,
              stages_are_held_against_the_definition, limits_are_derived, bad_wishes_get_one_line):
     test()
     print(f"ok: {test.__name__}")

@@ -14,3 +14,5 @@ opd_add_test(test_general_shapes ${here}/test_general_shapes.c ${unit}/numpy_pro
   LABEL property LINK opd_proto opd_ops)
 target_compile_definitions(test_general_shapes PRIVATE OPD_NUMPY_SCRIPT="${here}/general_numpy.py")
 target_include_directories(test_general_shapes PRIVATE ${unit} ${CMAKE_SOURCE_DIR}/tests/support)
+opd_add_test(test_norm_variants ${CMAKE_CURRENT_LIST_DIR}/test_norm_variants.c LABEL "property;threads" LINK opd_kernels m)
+add_dependencies(thread_tests test_norm_variants)

@@ -232,6 +232,33 @@ static opd_status run_hang(const opd_call *call, const opd_workspace *workspace)
     return OPD_OK;
 }
 
+/* Off by a factor of 1 + error. */
+static opd_status twice_off(const opd_call *call, float error)
+{
+    for (int64_t i = 0; i < count_of(call); i++) {
+        ((float *)out(call)->data)[i] = ((const float *)in(call)->data)[i] * 2 * (1 + error);
+    }
+    return OPD_OK;
+}
+
+static opd_status run_off_by_24(const opd_call *call, const opd_workspace *workspace)
+{
+    (void)workspace;
+    return twice_off(call, 24 * 0x1p-23F);
+}
+
+static opd_status run_off_by_100(const opd_call *call, const opd_workspace *workspace)
+{
+    (void)workspace;
+    return twice_off(call, 100 * 0x1p-23F);
+}
+
+static opd_status run_off_by_110(const opd_call *call, const opd_workspace *workspace)
+{
+    (void)workspace;
+    return twice_off(call, 110 * 0x1p-23F);
+}
+
 static opd_status run_inexact(const opd_call *call, const opd_workspace *workspace)
 {
     (void)workspace;
@@ -274,6 +301,9 @@ static const opd_variant twice[] = {
     { .name = "mutates", .isa = "", .run = run_mutates, .fault = "mutates" },
     { .name = "crash", .isa = "", .run = run_crash, .fault = "crash" },
     { .name = "hang", .isa = "", .run = run_hang, .fault = "hang" },
+    { .name = "openblas", .isa = "", .run = run_off_by_100, .fault = "stands for a library that is off" },
+    { .name = "nearer", .isa = "", .run = run_off_by_24, .fault = "nearer than the library" },
+    { .name = "alike", .isa = "", .run = run_off_by_110, .fault = "as the library is" },
     { .name = "inexact", .isa = "", .run = run_inexact, .fault = "inexact" },
 };
 static const opd_variant sum[] = { { .name = "serial", .isa = "", .run = run_sum } };

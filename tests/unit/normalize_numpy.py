@@ -7,6 +7,8 @@ Cases of reductions and norms with values that numpy computes in f64, for test_n
   out DTYPE SHAPE VALUE GAUGE ...            gauge 0: the same value; the error may be 16 eps gauge beside the rounding of the output
   end
 """
+import os
+import runpy
 import sys
 import numpy as np
 
@@ -380,5 +382,6 @@ def window(dtype, x):
 
 
 PARTS = {"reductions": reductions, "positions": positions, "running_sums": running_sums, "softmaxes": softmaxes,
-         "layer_norms": layer_norms, "channel_norms": channel_norms, "windows": windows}
+         "layer_norms": layer_norms, "channel_norms": channel_norms, "windows": windows,
+         "onnx": lambda: runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), "normalize_onnx.py"))}
 PARTS[sys.argv[1]]()

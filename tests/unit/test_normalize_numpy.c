@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <opsdebug/kernel.h>
 #include <opsdebug/memory.h>
@@ -330,13 +331,22 @@ static void test_window_norm(void **state)
     run_part("windows", 60);
 }
 
+static void test_onnx_node_tests(void **state)
+{
+    (void)state;
+    if (access("/usr/share/libonnx-testdata/data/node", R_OK) != 0) {
+        skip(); /* Debian's libonnx-testdata */
+    }
+    run_part("onnx", 120);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reductions),   cmocka_unit_test(test_positions),
         cmocka_unit_test(test_running_sums), cmocka_unit_test(test_softmax_and_lp),
         cmocka_unit_test(test_layer_norms),  cmocka_unit_test(test_norms_by_channel),
-        cmocka_unit_test(test_window_norm),
+        cmocka_unit_test(test_window_norm),  cmocka_unit_test(test_onnx_node_tests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
