@@ -74,6 +74,9 @@ static bool is_bundle_name(const char *path)
 /* -o of several tests is a folder, made when it is not there. */
 static opd_status prepare_output(const import_options *o, size_t tests, bool *is_folder)
 {
+    if (o->out != NULL && o->out[0] == '\0') {
+        return opd_fail(OPD_E_INVALID, "-o: the name is empty");
+    }
     *is_folder = o->out != NULL && (tests > 1 || !is_bundle_name(o->out));
     if (tests > 1 && o->out == NULL) {
         return opd_fail(OPD_E_INVALID, "%s: %zu tests; name a folder for their bundles with -o", o->words[1], tests);

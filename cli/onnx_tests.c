@@ -110,7 +110,9 @@ opd_status opd_onnx_tests_find(opd_onnx_tests *tests, const char *path)
         return opd_fail(OPD_E_IO, "%s: %s", path, strerror(errno));
     }
     if (!opd_path_is_directory(root)) {
-        return add_test(tests, root, root);
+        char *slash = strrchr(root, '/');
+        root[slash != NULL ? slash - root : 0] = '\0';
+        return add_test(tests, path, root);
     }
     FTS *tree = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, compare_entries);
     if (tree == NULL) {

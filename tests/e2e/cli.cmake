@@ -24,3 +24,9 @@ foreach(script cli_run cli_validate)
   add_test(NAME ${script} COMMAND /usr/bin/python3 ${CMAKE_CURRENT_SOURCE_DIR}/${script}.py ${CMAKE_BINARY_DIR})
   set_tests_properties(${script} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT ${OPD_TEST_TIMEOUT})
 endforeach()
+
+# import: what is written there, and Debian's ONNX tests.
+foreach(which written stored)
+  add_test(NAME cli_import_${which} COMMAND /usr/bin/python3 ${CMAKE_CURRENT_SOURCE_DIR}/cli_import.py ${CMAKE_BINARY_DIR} ${which})
+  set_tests_properties(cli_import_${which} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT ${OPD_TEST_TIMEOUT})
+endforeach()

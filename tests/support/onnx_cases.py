@@ -149,4 +149,5 @@ def main():
                 out.write(data[used][3])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -11,3 +11,7 @@ target_include_directories(test_frame PRIVATE ${CMAKE_SOURCE_DIR}/proto)
 foreach(name test_frame test_hostile test_case test_salvage)
   target_include_directories(${name} PRIVATE ${support})
 endforeach()
+
+# Against python, run as a process of its own.
+opd_add_test(test_onnx ${CMAKE_CURRENT_LIST_DIR}/test_onnx.c ${CMAKE_CURRENT_LIST_DIR}/numpy_process.c LABEL unit LINK opd_proto)
+target_compile_definitions(test_onnx PRIVATE OPD_NUMPY_SCRIPT="${CMAKE_CURRENT_LIST_DIR}/onnx_tensors.py")
