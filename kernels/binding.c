@@ -163,13 +163,13 @@ opd_status opd_binding_begin(opd_binding *out, const opd_call *call, const opd_p
 
 void opd_binding_set_rank(opd_binding *binding, int slot, int rank)
 {
-    binding->rank[slot] = (int8_t)rank;
+    binding->rank[slot] = (int16_t)rank;
 }
 
 void opd_binding_set(opd_binding *binding, int slot, int element, int64_t size, int origin)
 {
     binding->dims[slot][element] = size;
-    binding->origin[slot][element] = (int8_t)origin;
+    binding->origin[slot][element] = (int16_t)origin;
     if (binding->plan->values[slot].reach <= OPD_REACH_MAYBE) {
         binding->slots[slot] = size;
     }

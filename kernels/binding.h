@@ -11,10 +11,10 @@
 typedef struct opd_binding {
     const opd_plan *plan;
     const opd_call *call;
-    int64_t slots[OPD_PLAN_SLOTS];                    /* as expressions see them */
-    int8_t rank[OPD_MAX_SYMBOLS];                     /* dimensions a symbol stands for; -1 = not bound */
-    int64_t dims[OPD_MAX_SYMBOLS][OPD_MAX_OPERANDS];  /* their sizes */
-    int8_t origin[OPD_MAX_SYMBOLS][OPD_MAX_OPERANDS]; /* the operand that gave each */
+    int64_t slots[OPD_PLAN_SLOTS];                     /* as expressions see them */
+    int16_t rank[OPD_MAX_SYMBOLS];                     /* dimensions a symbol stands for; -1 = not bound */
+    int64_t dims[OPD_MAX_SYMBOLS][OPD_MAX_OPERANDS];   /* their sizes */
+    int16_t origin[OPD_MAX_SYMBOLS][OPD_MAX_OPERANDS]; /* the operand that gave each */
     int first[OPD_MAX_OPERANDS + 1]; /* the call's operands of plan operand p: first[p] .. first[p + 1] */
 } opd_binding;
 

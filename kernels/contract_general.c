@@ -124,7 +124,7 @@ opd_status opd_general_operand(opd_plan_operand *operand, opd_compiler *compiler
     if (!opd_slice_is_name(operand->name) || operand->name.size > OPD_NAME - 3) {
         return opd_compiler_bad(compiler, "not a name", operand->name);
     }
-    operand->variable = (int8_t)find_type(compiler->plan, type);
+    operand->variable = (int16_t)find_type(compiler->plan, type);
     operand->type = operand->variable < 0 ? 'D' : operand->variable == 0 ? 'T' : 'V';
     if (opd_slice_is(type, "R")) {
         operand->type = 'R';
@@ -241,7 +241,7 @@ static opd_status add_symbols(opd_compiler *compiler, opd_slice item)
 static opd_status add_hidden_symbols(opd_compiler *compiler, opd_slice item)
 {
     const char *end = item.at + item.size;
-    opd_slice name = { item.at, 0 };
+    opd_slice name;
     for (const char *at = item.at; at < end; at = name.at + name.size) {
         name = (opd_slice){ at, 0 };
         while (at + name.size < end && (isalnum((unsigned char)at[name.size]) || at[name.size] == '_')) {

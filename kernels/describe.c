@@ -112,6 +112,12 @@ static void describe_unknown(struct line *line, const opd_call *call)
     }
 }
 
+static bool is_same_value(const opd_value *a, const opd_value *b)
+{
+    return a->kind == b->kind && a->i == b->i && a->re == b->re && a->im == b->im &&
+           memcmp(a->text, b->text, sizeof a->text) == 0;
+}
+
 /* Operands that are there, then what attributes do not say by default. */
 static void describe_general(struct line *line, const opd_call *call)
 {
@@ -125,7 +131,7 @@ static void describe_general(struct line *line, const opd_call *call)
     }
     bool is_known = opd_general_attributes(&plain, call->op) == OPD_OK;
     for (int i = 0; i < call->attr_count; i++) {
-        if (!is_known || memcmp(&plain.attrs[i], &call->attrs[i], sizeof plain.attrs[i]) != 0) {
+        if (!is_known || !is_same_value(&plain.attrs[i], &call->attrs[i])) {
             describe_value(line, &call->attrs[i]);
         }
     }

@@ -89,7 +89,7 @@ static opd_status split(int *out, const struct widths *widths, const opd_binding
 static opd_status give_rest(struct widths *widths, const opd_binding *binding, int operand, int rank)
 {
     const opd_plan_operand *pattern = &binding->plan->operands[opd_binding_plan_operand(binding, operand)];
-    int open[OPD_MAX_RANK];
+    int open[OPD_MAX_RANK] = { 0 };
     int count = 0;
     for (int d = 0; d < pattern->rank; d++) {
         if (widths->of[d] == OPEN) {
@@ -150,7 +150,7 @@ opd_status opd_binding_places(opd_place places[OPD_MAX_RANK], const opd_binding 
 {
     int p = opd_binding_plan_operand(binding, operand);
     const opd_plan_operand *pattern = &binding->plan->operands[p];
-    struct widths widths;
+    struct widths widths = { .left = 0 };
     opd_status status = find_widths(&widths, binding, operand, rank);
     int at = 0;
     for (int d = 0; d < pattern->rank && status == OPD_OK; d++) {

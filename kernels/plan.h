@@ -78,8 +78,8 @@ typedef struct opd_plan_dim {
 
 typedef struct opd_plan_operand {
     opd_slice name;
-    char type;       /* 'T', 'R', 'V' for a variable, or 'D' for the dtype below */
-    int8_t variable; /* number of the type variable: T and V */
+    char type;        /* 'T', 'R', 'V' for a variable, or 'D' for the dtype below */
+    int16_t variable; /* number of the type variable: T and V */
     opd_dtype dtype;
     opd_role role;
     uint32_t flags; /* RETURNED, INDEX */

@@ -443,7 +443,7 @@ static opd_status make(struct wish *wish, const opd_call_wish *wanted)
     return status == OPD_OK ? opd_general_bind(wish->call, wish->plan) : status;
 }
 
-opd_status opd_call_make(opd_call *out, const opd_op *op, const opd_call_wish *wanted)
+opd_status opd_call_make(opd_call *out, const opd_op *op, const opd_call_wish *wish)
 {
     const opd_plan *plan = opd_plan_of(op);
     opd_call call = { .op = op };
@@ -453,7 +453,7 @@ opd_status opd_call_make(opd_call *out, const opd_op *op, const opd_call_wish *w
     if (!plan->is_general) {
         return opd_fail(OPD_E_INVALID, "%s is a BLAS routine, whose calls are not made from shapes", op->name);
     }
-    const char *const texts[] = { wanted->shapes, wanted->attributes, wanted->outputs };
+    const char *const texts[] = { wish->shapes, wish->attributes, wish->outputs };
     for (size_t i = 0; i < OPD_COUNT(texts); i++) {
         if (texts[i] != NULL && strnlen(texts[i], TEXT_LIMIT) == TEXT_LIMIT) {
             return opd_fail(OPD_E_INVALID, "%s: a text of %d bytes or more", op->name, TEXT_LIMIT);
@@ -461,8 +461,8 @@ opd_status opd_call_make(opd_call *out, const opd_op *op, const opd_call_wish *w
     }
     snprintf(call.domain, sizeof call.domain, "%s", op->domain);
     snprintf(call.name, sizeof call.name, "%s", op->name);
-    struct wish wish = { .call = &call, .op = op, .plan = plan };
-    opd_status status = make(&wish, wanted);
+    struct wish made = { .call = &call, .op = op, .plan = plan };
+    opd_status status = make(&made, wish);
     if (status == OPD_OK) {
         *out = call;
     }
