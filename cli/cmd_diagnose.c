@@ -63,7 +63,7 @@ static void observe(finding *found, diagnose_options *o, const opd_bundle *bundl
     if (status == OPD_OK) {
         status = opd_trial_provoke(&found->result, &expected, &o->trial.replay, bundle, &item, subject);
         found->has_result = status == OPD_OK || status == OPD_E_NOFAILURE;
-        if (found->has_result && opd_trial_answer(&found->result).exit_status == OPD_EXIT_FOUND) {
+        if (found->has_result && opd_trial_answer(&found->result, subject).exit_status == OPD_EXIT_FOUND) {
             opd_trial_experiment(&found->tried, &found->result, &o->trial.replay, bundle, &item);
         }
         opd_case_done(&item);
@@ -170,7 +170,7 @@ static void print_text(const finding *found, const opd_subject *subject, const c
     }
     if (found->has_result) {
         opd_phrase_failure(words, sizeof words, &found->result.observed);
-        printf("replay       %s%s: %s\n", opd_trial_answer(&found->result).text,
+        printf("replay       %s%s: %s\n", opd_trial_answer(&found->result, subject).text,
                found->is_guarded ? " (under guard pages)" : "", words);
     }
     print_tried(&found->tried);

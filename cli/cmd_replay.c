@@ -153,7 +153,7 @@ static void run_task(task *job, const replay_options *o)
         snprintf(job->error, sizeof job->error, "%s", opd_error_text());
         job->answer = (opd_answer){ "could not run", OPD_EXIT_TROUBLE };
     } else {
-        job->answer = job->subject.is_golden ? opd_trial_answer_golden(&job->result) : opd_trial_answer(&job->result);
+        job->answer = opd_trial_answer(&job->result, &job->subject);
     }
 }
 

@@ -380,6 +380,8 @@ static void print_head(const opd_bundle *bundle)
         const opd_event *event = opd_bundle_event(bundle, i);
         if (strcmp(event->kind, "note") == 0) {
             printf("note         %s\n", event->name);
+        } else if (strcmp(event->kind, OPD_EVENT_GOLDEN) == 0) {
+            printf("expected     outputs of call %" PRId64 " are expected values (%s)\n", event->value, event->name);
         }
     }
     if (state->unknown > 0) {

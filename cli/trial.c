@@ -94,7 +94,7 @@ opd_status opd_trial_load(opd_case *out, const opd_bundle *bundle, opd_subject *
     return OPD_OK;
 }
 
-opd_answer opd_trial_answer(const opd_replay_result *result)
+static opd_answer answer_recorded(const opd_replay_result *result)
 {
     static const opd_answer came_back[] = {
         [OPD_SAME_UNKNOWN] = { "failure reproduced", OPD_EXIT_FOUND },
@@ -125,7 +125,7 @@ opd_answer opd_trial_answer(const opd_replay_result *result)
     return no_failure[result->same];
 }
 
-opd_answer opd_trial_answer_golden(const opd_replay_result *result)
+static opd_answer answer_golden(const opd_replay_result *result)
 {
     static const opd_answer right[] = {
         [OPD_SAME_UNKNOWN] = { "right; not compared with the expected values", OPD_EXIT_OK },
@@ -139,13 +139,16 @@ opd_answer opd_trial_answer_golden(const opd_replay_result *result)
         return (opd_answer){ "wrong by the reference, right by the expected values: one of the two is wrong",
                              OPD_EXIT_FOUND };
     }
-    if (result->observed.outcome != OPD_OUTCOME_OK || opd_failure_is_real(&result->expected)) {
-        return opd_trial_answer(result);
-    }
-    if (!result->numbers.is_valid) { /* nobody but the expected values can say */
-        return opd_trial_answer(result);
+    bool is_expected = opd_failure_is_real(&result->expected);
+    if (result->observed.outcome != OPD_OUTCOME_OK || is_expected || !result->numbers.is_valid) {
+        return answer_recorded(result); /* with no reference, the expected values decide */
     }
     return right[result->same];
+}
+
+opd_answer opd_trial_answer(const opd_replay_result *result, const opd_subject *subject)
+{
+    return subject->is_golden ? answer_golden(result) : answer_recorded(result);
 }
 
 void opd_trial_describe_provider(char *text, size_t size, const opd_replay_result *result)

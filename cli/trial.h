@@ -68,9 +68,8 @@ typedef struct opd_answer {
     const char *text;
     int exit_status;
 } opd_answer;
-opd_answer opd_trial_answer(const opd_replay_result *result);
-/* The same of a call whose recorded outputs are expected values of unknown making: the reference decides. */
-opd_answer opd_trial_answer_golden(const opd_replay_result *result);
+/* Of a subject whose recorded outputs are expected values of unknown making the reference decides. */
+opd_answer opd_trial_answer(const opd_replay_result *result, const opd_subject *subject);
 
 /* "openblas 0.3.21 at PATH, core HASWELL, 2 threads" */
 void opd_trial_describe_provider(char *text, size_t size, const opd_replay_result *result);

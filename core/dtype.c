@@ -57,6 +57,16 @@ opd_dtype opd_dtype_parse(const char *text)
     return OPD_DTYPE_NONE;
 }
 
+opd_dtype opd_dtype_from_onnx(int64_t number)
+{
+    static const opd_dtype numbers[] = {
+        [1] = OPD_F32,  [2] = OPD_U8,   [3] = OPD_I8,   [4] = OPD_U16,   [5] = OPD_I16,
+        [6] = OPD_I32,  [7] = OPD_I64,  [9] = OPD_BOOL, [10] = OPD_F16,  [11] = OPD_F64,
+        [12] = OPD_U32, [13] = OPD_U64, [14] = OPD_C64, [15] = OPD_C128, [16] = OPD_BF16,
+    };
+    return number >= 0 && number < (int64_t)OPD_COUNT(numbers) ? numbers[number] : OPD_DTYPE_NONE;
+}
+
 bool opd_dtype_is_float(opd_dtype dtype)
 {
     return opd_dtype_info_of(dtype)->kind == OPD_CLASS_FLOAT;

@@ -63,8 +63,7 @@ static const opd_onnx_tensor *find_tensor(const opd_onnx_tensor *tensors, int co
 /* Writers before ONNX 1.13 stored bf16 as the UINT16 of its bits, where the graph says bf16. */
 static void retype(opd_tensor *view, const opd_onnx_value *declared)
 {
-    const onnx_type *type = declared != NULL ? onnx_type_at(declared->type) : NULL;
-    if (type != NULL && type->dtype == OPD_BF16 && view->dtype == OPD_U16) {
+    if (declared != NULL && opd_dtype_from_onnx(declared->type) == OPD_BF16 && view->dtype == OPD_U16) {
         view->dtype = OPD_BF16;
     }
 }

@@ -15,15 +15,7 @@ typedef struct onnx_printable {
 onnx_printable onnx_shown(opd_onnx_text text);
 bool onnx_text_same(opd_onnx_text a, opd_onnx_text b);
 
-/* One line of the table of ONNX types. */
-typedef struct onnx_type {
-    const char *name; /* "FLOAT" */
-    opd_dtype dtype;  /* NONE: this build has no such type */
-    uint8_t field;    /* of TensorProto, when the values are not raw */
-} onnx_type;
-/* By TensorProto.DataType; NULL when unknown. */
-const onnx_type *onnx_type_at(int64_t number);
-/* The number of that name, 0 when unknown. */
+/* TensorProto.DataType of a name ("FLOAT"), 0 when unknown. */
 int onnx_type_number(opd_onnx_text name);
 
 typedef struct onnx_operand {

@@ -25,34 +25,28 @@ enum {
     DATA_LOCATION = 14,
 };
 
+typedef struct onnx_type {
+    const char *name;
+    uint8_t field; /* where values stand that are not raw */
+} onnx_type;
+
 /* TensorProto.DataType by its number. Types of under 32 bits, f16 and bf16 as their bits, stand in int32_data. */
 static const onnx_type types[] = {
-    [1] = { "FLOAT", OPD_F32, FLOAT_DATA },
-    [2] = { "UINT8", OPD_U8, INT32_DATA },
-    [3] = { "INT8", OPD_I8, INT32_DATA },
-    [4] = { "UINT16", OPD_U16, INT32_DATA },
-    [5] = { "INT16", OPD_I16, INT32_DATA },
-    [6] = { "INT32", OPD_I32, INT32_DATA },
-    [7] = { "INT64", OPD_I64, INT64_DATA },
-    [8] = { "STRING", OPD_DTYPE_NONE, STRING_DATA },
-    [9] = { "BOOL", OPD_BOOL, INT32_DATA },
-    [10] = { "FLOAT16", OPD_F16, INT32_DATA },
-    [11] = { "DOUBLE", OPD_F64, DOUBLE_DATA },
-    [12] = { "UINT32", OPD_U32, UINT64_DATA },
-    [13] = { "UINT64", OPD_U64, UINT64_DATA },
-    [14] = { "COMPLEX64", OPD_C64, FLOAT_DATA },
-    [15] = { "COMPLEX128", OPD_C128, DOUBLE_DATA },
-    [16] = { "BFLOAT16", OPD_BF16, INT32_DATA },
-    [17] = { "FLOAT8E4M3FN", OPD_DTYPE_NONE, INT32_DATA },
-    [18] = { "FLOAT8E4M3FNUZ", OPD_DTYPE_NONE, INT32_DATA },
-    [19] = { "FLOAT8E5M2", OPD_DTYPE_NONE, INT32_DATA },
-    [20] = { "FLOAT8E5M2FNUZ", OPD_DTYPE_NONE, INT32_DATA },
-    [21] = { "UINT4", OPD_DTYPE_NONE, INT32_DATA },
-    [22] = { "INT4", OPD_DTYPE_NONE, INT32_DATA },
-    [23] = { "FLOAT4E2M1", OPD_DTYPE_NONE, INT32_DATA },
+    [1] = { "FLOAT", FLOAT_DATA },         [2] = { "UINT8", INT32_DATA },
+    [3] = { "INT8", INT32_DATA },          [4] = { "UINT16", INT32_DATA },
+    [5] = { "INT16", INT32_DATA },         [6] = { "INT32", INT32_DATA },
+    [7] = { "INT64", INT64_DATA },         [8] = { "STRING", STRING_DATA },
+    [9] = { "BOOL", INT32_DATA },          [10] = { "FLOAT16", INT32_DATA },
+    [11] = { "DOUBLE", DOUBLE_DATA },      [12] = { "UINT32", UINT64_DATA },
+    [13] = { "UINT64", UINT64_DATA },      [14] = { "COMPLEX64", FLOAT_DATA },
+    [15] = { "COMPLEX128", DOUBLE_DATA },  [16] = { "BFLOAT16", INT32_DATA },
+    [17] = { "FLOAT8E4M3FN", INT32_DATA }, [18] = { "FLOAT8E4M3FNUZ", INT32_DATA },
+    [19] = { "FLOAT8E5M2", INT32_DATA },   [20] = { "FLOAT8E5M2FNUZ", INT32_DATA },
+    [21] = { "UINT4", INT32_DATA },        [22] = { "INT4", INT32_DATA },
+    [23] = { "FLOAT4E2M1", INT32_DATA },
 };
 
-const onnx_type *onnx_type_at(int64_t number)
+static const onnx_type *type_at(int64_t number)
 {
     bool is_known = number > 0 && number < (int64_t)OPD_COUNT(types);
     return is_known ? &types[number] : NULL;
@@ -71,6 +65,7 @@ int onnx_type_number(opd_onnx_text name)
 /* What the first pass found. */
 typedef struct survey {
     const onnx_type *type;
+    opd_dtype dtype;
     int64_t number; /* of the type */
     int32_t rank;
     int64_t shape[OPD_MAX_RANK];
@@ -183,11 +178,12 @@ static opd_status survey_tensor(survey *out, const uint8_t *bytes, size_t size)
     if (at < size) {
         return opd_fail(OPD_E_FORMAT, "no ONNX tensor: malformed at byte %zu of %zu", at, size);
     }
-    out->type = onnx_type_at(out->number);
+    out->type = type_at(out->number);
+    out->dtype = opd_dtype_from_onnx(out->number);
     if (out->number == 0) {
         return opd_fail(OPD_E_FORMAT, "no ONNX tensor: it has no element type");
     }
-    if (out->type == NULL || out->type->dtype == OPD_DTYPE_NONE) {
+    if (out->type == NULL || out->dtype == OPD_DTYPE_NONE) {
         return opd_fail(OPD_E_UNSUPPORTED, "element type %s is not supported (%lld)",
                         out->type != NULL ? out->type->name : "unknown", (long long)out->number);
     }
@@ -249,7 +245,7 @@ static opd_status put_values(uint8_t *memory, uint64_t size, const survey *found
     uint8_t *to = memory;
     while (wire_next(&field, bytes, length, &at)) {
         if (field.number == found->type->field) {
-            put_field(&to, found->type->dtype, &field);
+            put_field(&to, found->dtype, &field);
         }
     }
     return (uint64_t)(to - memory) == size ? OPD_OK : opd_fail(OPD_E_FORMAT, "a value of more than 64 bits");
@@ -261,7 +257,7 @@ opd_status opd_onnx_tensor_read(opd_onnx_tensor *out, const void *bytes, size_t 
     opd_onnx_tensor tensor = { .name = "" };
     opd_status status = survey_tensor(&found, bytes, size);
     if (status == OPD_OK) {
-        status = opd_tensor_contiguous(&tensor.view, found.type->dtype, found.rank, found.shape, NULL);
+        status = opd_tensor_contiguous(&tensor.view, found.dtype, found.rank, found.shape, NULL);
     }
     if (status == OPD_OK) {
         status = check_values(&found, &tensor.view);
@@ -283,7 +279,7 @@ opd_status opd_onnx_tensor_read(opd_onnx_tensor *out, const void *bytes, size_t 
         return status;
     }
     uint8_t *truth = tensor.memory;
-    for (uint64_t i = 0; found.type->dtype == OPD_BOOL && i < length; i++) {
+    for (uint64_t i = 0; found.dtype == OPD_BOOL && i < length; i++) {
         truth[i] = truth[i] != 0;
     }
     memcpy(tensor.name, found.name.at, found.name.size < sizeof tensor.name ? found.name.size : sizeof tensor.name - 1);

@@ -49,6 +49,7 @@ typedef enum opd_dtype {
 size_t opd_dtype_size(opd_dtype dtype);         /* bytes of an element; 0 for an unknown code */
 const char *opd_dtype_name(opd_dtype dtype);    /* "f32"; "?" for an unknown code */
 opd_dtype opd_dtype_parse(const char *text);    /* OPD_DTYPE_NONE when unknown */
+opd_dtype opd_dtype_from_onnx(int64_t number);  /* TensorProto.DataType; OPD_DTYPE_NONE for those we have not */
 bool opd_dtype_is_float(opd_dtype dtype);       /* f16 bf16 f32 f64 c64 c128 */
 bool opd_dtype_is_complex(opd_dtype dtype);
 opd_dtype opd_dtype_real(opd_dtype dtype);      /* c64 -> f32, c128 -> f64, else itself */

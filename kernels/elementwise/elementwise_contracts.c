@@ -26,18 +26,12 @@
 #define NEAR    .bound = { OPD_BOUND_ULP, 4.0F, 1.0F }, .determinism = OPD_DETERMINISM_BATCH
 #define MEASURE .bound = { .kind = OPD_BOUND_GAUGE }, .determinism = OPD_DETERMINISM_BATCH
 
-/* TensorProto.DataType of ONNX, by its number. */
-static const opd_dtype onnx_dtypes[] = {
-    [1] = OPD_F32,  [2] = OPD_U8,   [3] = OPD_I8,   [4] = OPD_U16,  [5] = OPD_I16,  [6] = OPD_I32,   [7] = OPD_I64,
-    [9] = OPD_BOOL, [10] = OPD_F16, [11] = OPD_F64, [12] = OPD_U32, [13] = OPD_U64, [16] = OPD_BF16,
-};
-
 static opd_status cast_shape(opd_call *call)
 {
     const opd_value *to = opd_call_value(call, "to");
     int64_t code = to != NULL ? to->i : 1;
-    opd_dtype dtype = code >= 0 && code < (int64_t)OPD_COUNT(onnx_dtypes) ? onnx_dtypes[code] : OPD_DTYPE_NONE;
-    if (dtype == OPD_DTYPE_NONE) {
+    opd_dtype dtype = opd_dtype_from_onnx(code);
+    if (dtype == OPD_DTYPE_NONE || opd_dtype_is_complex(dtype)) {
         return opd_fail(
             OPD_E_INVALID,
             "attribute to of Cast is no number of a supported ONNX type: 1 f32, 2 u8, 3 i8, 4 u16, 5 i16, 6 i32, "

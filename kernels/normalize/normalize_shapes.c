@@ -7,23 +7,14 @@
 #include <opsdebug/kernel.h>
 #include <opsdebug/memory.h>
 
-/* ONNX's numbers of the dtypes that statistics may have. */
-static const struct stash {
-    int64_t number;
-    opd_dtype dtype;
-} stashes[] = { { 1, OPD_F32 }, { 10, OPD_F16 }, { 11, OPD_F64 }, { 16, OPD_BF16 } };
-
 opd_status opd_shape_layer_norm(opd_call *call)
 {
     enum { X = 0, MEAN = 4, INVERSE = 5 };
     const opd_tensor *x = &call->operands[X].view;
     int64_t stash = opd_call_int(call, "stash_type", 1);
     int64_t axis = opd_call_int(call, "axis", -1);
-    opd_dtype dtype = OPD_DTYPE_NONE;
-    for (size_t i = 0; i < OPD_COUNT(stashes); i++) {
-        dtype = stashes[i].number == stash ? stashes[i].dtype : dtype;
-    }
-    if (dtype == OPD_DTYPE_NONE) {
+    opd_dtype dtype = opd_dtype_from_onnx(stash);
+    if (!opd_dtype_is_float(dtype) || opd_dtype_is_complex(dtype)) {
         return opd_fail(OPD_E_INVALID, "stash_type is %" PRId64 ", it may be 1 (f32), 10 (f16), 11 (f64) or 16 (bf16)",
                         stash);
     }

@@ -75,9 +75,23 @@ static void unknown_codes_are_harmless(void **state)
     assert_int_equal(opd_dtype_parse("?"), OPD_DTYPE_NONE);
 }
 
+static void onnx_numbers_are_those_of_its_schema(void **state)
+{
+    static const char *const names[] = { "?",    "f32", "u8",  "i8",  "u16", "i16", "i32",  "i64", "?",
+                                         "bool", "f16", "f64", "u32", "u64", "c64", "c128", "bf16" };
+    (void)state;
+    for (int number = -2; number < 40; number++) {
+        bool is_known = number >= 0 && number < (int)OPD_COUNT(names);
+        assert_string_equal(opd_dtype_name(opd_dtype_from_onnx(number)), is_known ? names[number] : "?");
+    }
+    assert_int_equal(opd_dtype_from_onnx(INT64_MAX), OPD_DTYPE_NONE);
+    assert_int_equal(opd_dtype_from_onnx(INT64_MIN), OPD_DTYPE_NONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(onnx_numbers_are_those_of_its_schema),
         cmocka_unit_test(properties_are_as_pinned),
         cmocka_unit_test(unknown_codes_are_harmless),
     };
