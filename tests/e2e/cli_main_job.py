@@ -85,9 +85,11 @@ def group_and_export(job, bundle):
     groups = job.json("ops-debug group run/ min.opsb")["groups"]
     assert len(groups) == 1 and groups[0]["count"] == 5 and groups[0]["representative"] == "min.opsb", groups
     assert all(m["why"] for m in groups[0]["members"])
+    failing = job.json(f"ops-debug show {bundle}")["failures"][0]["call"]  # what came after it may have come too late
     for name in ("trace.pftrace", "trace.json", "calls.csv"):
         report = job.json(f"ops-debug export {bundle} -o {name}")
-        assert report["slices"] >= 8 and report["instants"] >= 1 and report["bytes"] == (job.folder / name).stat().st_size
+        assert report["slices"] >= failing >= 5 and report["instants"] >= 1, report
+        assert report["bytes"] == (job.folder / name).stat().st_size, report
     json.loads((job.folder / "trace.json").read_text())
     assert job.run(f"ops-debug diff {bundle} {bundle}").stdout == "no difference\n"
     found = job.json(f"ops-debug diff {bundle} min.opsb", 1)["differences"]
