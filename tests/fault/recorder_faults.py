@@ -218,7 +218,7 @@ def tiny_shared_memory_moves_the_rings_to_a_folder_for_temporary_files():
 
 
 def little_memory_everywhere_records_what_fits_and_says_so():
-    for size, lost, sees in (("16k", 0, 0), ("400k", 0, 0), ("800k", 31, 10), ("3m", 27, 50)):
+    for size, lost, sees in (("16k", 0, 0), ("400k", 0, 0), ("1200k", 31, 10), ("3m", 27, 50)):
         run = record_in_small_mounts(["/dev/shm", "/tmp"], size, [os.path.join(TESTS, "record_victim"), "threads", "10"])
         if sees == 0:
             assert "no room for the session: /dev/shm has " + size[:-1] in run.why and "without the recorder" in run.why, run.why
