@@ -181,8 +181,8 @@ static bool parse_line(entry *run, char *line)
             return false;
         }
     }
-    char end = 0;
-    if (sscanf(cursor, " %31s %31s %c", f->operand, f->label, &end) != 3 || end != '.') {
+    int used = 0; /* stays 0 when the dot is not there */
+    if (sscanf(cursor, " %31s %31s .%n", f->operand, f->label, &used) != 2 || used == 0 || cursor[used] != '\0') {
         return false;
     }
     if (strcmp(f->operand, "-") == 0) {
@@ -209,7 +209,7 @@ static opd_status read_back(opd_ledger *ledger, const char *path, const char *se
         const uint8_t *end = memchr(file.bytes + at, '\n', file.size - at);
         size_t size = end == NULL ? file.size - at : (size_t)(end - (file.bytes + at));
         char line[LINE_MAX_BYTES];
-        if (end != NULL && size < sizeof(line)) {
+        if (size < sizeof(line)) { /* a last line that lacks only its newline is whole */
             entry run;
             memcpy(line, file.bytes + at, size);
             line[size] = '\0';

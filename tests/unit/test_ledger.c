@@ -136,8 +136,8 @@ static void a_log_cut_anywhere_loses_the_torn_line_only(void **state)
     opd_mapping_close(&whole);
     for (size_t cut = 0; cut <= size; cut++) {
         uint32_t lines = 0;
-        for (size_t i = 0; i < cut; i++) {
-            lines += copy[i] == '\n';
+        for (size_t i = 0; i <= cut && i < size; i++) {
+            lines += copy[i] == '\n'; /* one that lacks only its newline counts */
         }
         assert_int_equal(opd_write_file(path, copy, cut), OPD_OK);
         uint32_t runs = lines < 2 ? 0 : lines - 2; /* an empty line and the section come first */
@@ -156,6 +156,10 @@ static void nonsense_lines_are_skipped(void **state)
                                "J 05000000000000000000000000000000 0000000000000181 9 0 0 0 0 -1 - - .\n"
                                "J 05000000000000000000000000000000 0000000000000181 0 0 0 0 0 99 - - .\n"
                                "J 05000000000000000000000000000000 0000000000000181 0 0 0 0 0 -1 - -\n"
+                               "J 05000000000000000000000000000000 0000000000000181 0 99 0 0 0 -1 - - .\n"
+                               "J 05000000000000000000000000000000 0000000000000181 0 0 0 0 0 -1 - - . and more .\n"
+                               "J 05000000000000000000000000000000 0000000000000181 0 0 0 0 0 -1 - "
+                               "a_label_that_is_longer_than_any_label_of_ours .\n"
                                "J 05000000000000000000000000000000 0000000000000181 0 0 0 0 0 -1 - - .\n";
     assert_int_equal(opd_write_file(path, text, sizeof(text) - 1), OPD_OK);
     assert_int_equal(reusable("s", 5, OPD_PURPOSE_JUDGE), 1);
