@@ -209,7 +209,7 @@ opd_status opd_batch_norm(const opd_call *call, const opd_workspace *workspace, 
     work.is_training = opd_call_int(call, "training_mode", 0) != 0;
     work.epsilon = opd_call_real(call, "epsilon", 1e-5);
     work.parts = opd_rows_parts(workspace->threads);
-    work.streams = opd_rows_stream(&call->operands[Y].view);
+    work.streams = opd_rows_stream(&call->operands[Y].view, work.spatial);
     work.stages = stages_of(call);
     size_t stage_bytes = opd_stages_bytes(&work.stages);
     opd_stages_begin(&work.stages, stage_bytes > 0 ? workspace->bytes : NULL);

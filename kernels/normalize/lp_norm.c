@@ -85,7 +85,7 @@ static void divide_columns(const job *work, int64_t item)
     opd_block block = { .x = work->x + offset, .stride = axis->inner, .rows = axis->size };
     block.width = left < OPD_ROWS_TILE ? left : OPD_ROWS_TILE;
     double factor[OPD_ROWS_TILE] = { 0 };
-    double norm[OPD_ROWS_TILE];
+    double norm[OPD_ROWS_TILE] = { 0 };
     bool is_in_range = true;
     if (work->is_first) {
         work->rows->column_sum_abs(factor, &block);
@@ -149,13 +149,11 @@ size_t opd_lp_norm_bytes(const opd_call *call, int32_t threads)
 opd_status opd_lp_norm(const opd_call *call, const opd_workspace *workspace, opd_rows_finder *rows)
 {
     job work = { .x = call->operands[0].view.data, .y = call->operands[1].view.data };
-    int64_t p = opd_call_int(call, "p", 2);
-    opd_status status = p == 1 || p == 2 ? read_axis(&work.axis, &work.stages, &work.scratch_bytes, call)
-                                         : opd_fail(OPD_E_INVALID, "p must be 1 or 2");
+    opd_status status = read_axis(&work.axis, &work.stages, &work.scratch_bytes, call);
     if (status != OPD_OK) {
         return status;
     }
-    work.is_first = p == 1;
+    work.is_first = opd_call_int(call, "p", 2) == 1;
     work.rows = rows(call->operands[0].view.dtype);
     work.inner = rows(work.rows->inner);
     work.bytes = (int64_t)opd_dtype_size(work.rows->dtype);
@@ -165,7 +163,7 @@ opd_status opd_lp_norm(const opd_call *call, const opd_workspace *workspace, opd
     work.scratch = (uint8_t *)workspace->bytes + stage_bytes;
     work.items = work.axis.outer * ((work.axis.inner + OPD_ROWS_TILE - 1) / OPD_ROWS_TILE);
     work.parts = opd_rows_parts(workspace->threads);
-    work.streams = opd_rows_stream(&call->operands[1].view);
+    work.streams = opd_rows_stream(&call->operands[1].view, work.axis.size);
     opd_parallel(workspace->threads, work.parts, divide_part, &work);
     opd_stages_emit(&work.stages);
     return OPD_OK;

@@ -64,6 +64,16 @@ static void put_moments(const norm *n, const opd_moments *m, int64_t line)
     opd_stage_put(n->stages, n->first_stage + VARIANCE, line, (double)m->variance);
 }
 
+static void put_statistic(const opd_array *statistic, int64_t line, long double value, long double gauge)
+{
+    if (statistic->value != NULL) {
+        statistic->value[line] = value;
+    }
+    if (statistic->value != NULL && statistic->gauge != NULL) {
+        statistic->gauge[line] = gauge;
+    }
+}
+
 /* Lines of count elements, one after the other, scale and bias by the place in the line. */
 static void norm_rows(const norm *n, int64_t lines, int64_t count)
 {
@@ -76,14 +86,9 @@ static void norm_rows(const norm *n, int64_t lines, int64_t count)
             put(n, &m, line.first + i, is_there(n->scale) ? broadcast_value(n->scale, x, i) : 1.0L,
                 is_there(n->bias) ? broadcast_value(n->bias, x, i) : 0.0L);
         }
-        for (int o = 4; o <= 5 && n->output == 3; o++) {
-            opd_array *statistic = &n->work->array[o];
-            if (statistic->value != NULL) {
-                statistic->value[l] = o == 4 ? m.mean : m.inverse;
-            }
-            if (statistic->value != NULL && statistic->gauge != NULL) {
-                statistic->gauge[l] = o == 4 ? m.mean_abs : m.inverse_gauge;
-            }
+        if (n->output == 3) {
+            put_statistic(&n->work->array[4], l, m.mean, m.mean_abs);
+            put_statistic(&n->work->array[5], l, m.inverse, m.inverse_gauge);
         }
     }
 }

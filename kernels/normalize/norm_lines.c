@@ -308,7 +308,7 @@ opd_status opd_norm_lines(const opd_call *call, const opd_workspace *workspace, 
     work.first_stage = is_fused(kind) ? 1 : 0;
     work.stages = stages_of(call, kind, &work.shape);
     work.parts = opd_rows_parts(workspace->threads);
-    work.streams = opd_rows_stream(&work.y->view);
+    work.streams = opd_rows_stream(&work.y->view, work.shape.channels > 0 ? work.shape.spatial : work.shape.count);
     size_t stage_bytes = align(opd_stages_bytes(&work.stages));
     opd_stages_begin(&work.stages, stage_bytes > 0 ? workspace->bytes : NULL);
     work.line = (uint8_t *)workspace->bytes + stage_bytes;

@@ -185,7 +185,7 @@ opd_status opd_softmax(const opd_call *call, const opd_workspace *workspace, opd
     work.scratch_bytes = scratch_of(call, &work.axis, is_log);
     work.items = work.axis.size == 0 ? 0 : work.axis.outer * ((work.axis.inner + OPD_ROWS_TILE - 1) / OPD_ROWS_TILE);
     work.parts = opd_rows_parts(workspace->threads);
-    work.streams = opd_rows_stream(&call->operands[1].view);
+    work.streams = opd_rows_stream(&call->operands[1].view, work.axis.size);
     opd_parallel(workspace->threads, work.parts, soften_part, &work);
     opd_stages_emit(&work.stages);
     return OPD_OK;

@@ -91,36 +91,41 @@ opd_status opd_define_log_softmax(opd_definition_work *work)
     return soften_all(work, true);
 }
 
+static void divide(opd_definition_work *work, const opd_stages *stages, const opd_line *line, int64_t index, int64_t p)
+{
+    const long double *x = work->array[0].value;
+    opd_array *y = &work->array[1];
+    long double norm = 0.0L;
+    for (int64_t i = 0; i < line->count; i++) {
+        long double v = x[opd_line_at(line, i)];
+        norm = opd_round(work, norm + (p == 1 ? fabsl(v) : opd_round(work, v * v)));
+    }
+    norm = p == 1 ? norm : opd_round(work, sqrtl(norm));
+    opd_stage_put(stages, NORM, index, (double)norm);
+    for (int64_t i = 0; i < line->count; i++) {
+        int64_t at = opd_line_at(line, i);
+        y->value[at] = norm == 0.0L ? 0.0L : opd_round(work, x[at] / norm);
+        if (y->gauge != NULL) {
+            y->gauge[at] = fabsl(y->value[at]);
+        }
+    }
+}
+
 opd_status opd_define_lp_normalization(opd_definition_work *work)
 {
     lines all;
     opd_stages stages;
-    int64_t p = opd_call_int(work->call, "p", 2);
-    opd_status status = p == 1 || p == 2 ? lines_of(&all, work) : opd_fail(OPD_E_INVALID, "p must be 1 or 2");
+    opd_status status = lines_of(&all, work);
     if (status == OPD_OK) {
         status = opd_define_stages(&stages, work, all.count, 0);
     }
-    const long double *x = work->array[0].value;
-    opd_array *y = &work->array[1];
-    for (int64_t l = 0; status == OPD_OK && l < all.count; l++) {
-        opd_line line = line_of(&all, l);
-        long double norm = 0.0L;
-        for (int64_t i = 0; i < line.count; i++) {
-            long double v = x[opd_line_at(&line, i)];
-            norm = opd_round(work, norm + (p == 1 ? fabsl(v) : opd_round(work, v * v)));
-        }
-        norm = p == 1 ? norm : opd_round(work, sqrtl(norm));
-        opd_stage_put(&stages, NORM, l, (double)norm);
-        for (int64_t i = 0; i < line.count; i++) {
-            int64_t at = opd_line_at(&line, i);
-            y->value[at] = norm == 0.0L ? 0.0L : opd_round(work, x[at] / norm);
-            if (y->gauge != NULL) {
-                y->gauge[at] = fabsl(y->value[at]);
-            }
-        }
+    if (status != OPD_OK) {
+        return status;
     }
-    if (status == OPD_OK) {
-        opd_define_stages_end(&stages);
+    for (int64_t i = 0; i < all.count; i++) {
+        opd_line line = line_of(&all, i);
+        divide(work, &stages, &line, i, opd_call_int(work->call, "p", 2));
     }
-    return status;
+    opd_define_stages_end(&stages);
+    return OPD_OK;
 }

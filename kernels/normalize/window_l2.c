@@ -72,12 +72,19 @@ static double place_wide(const job *work, int64_t image, int64_t h, int64_t w)
     return (double)sqrtl(squares);
 }
 
-/* Divides the means of one row, channels `stride` elements apart, by their norms; columns from first on, at most a tile. */
-static void divide_tile(const job *work, int64_t image, int64_t h, int64_t first, uint8_t *means, int64_t stride,
-                        uint8_t *row)
+/* The means of one row of an image, channels `stride` elements apart. */
+typedef struct band {
+    int64_t image, h;
+    const uint8_t *means;
+    int64_t stride;
+    uint8_t *row; /* scratch */
+} band;
+
+/* Divides the means of columns from first on, at most a tile, by their norms. */
+static void divide_tile(const job *work, const band *b, int64_t first)
 {
     int64_t left = work->width - first;
-    opd_block block = { .x = means + first * work->inner_bytes, .stride = stride, .rows = work->channels };
+    opd_block block = { .x = b->means + first * work->inner_bytes, .stride = b->stride, .rows = work->channels };
     block.width = left < OPD_ROWS_TILE ? left : OPD_ROWS_TILE;
     double squares[OPD_ROWS_TILE] = { 0 };
     double factor[OPD_ROWS_TILE];
@@ -85,24 +92,26 @@ static void divide_tile(const job *work, int64_t image, int64_t h, int64_t first
     for (int64_t j = 0; j < block.width; j++) {
         factor[j] = 1.0 / sqrt(squares[j]);
     }
-    int64_t at = (image * work->channels * work->height + h) * work->width + first;
+    int64_t at = (b->image * work->channels * work->height + b->h) * work->width + first;
     int64_t plane = work->height * work->width;
     if (work->rows == work->inner) {
         block.out_stride = plane;
         work->rows->column_scale(work->y + at * work->bytes, &block, factor);
     }
     for (int64_t c = 0; c < work->channels && work->rows != work->inner; c++) {
-        opd_block one = { .x = means + (c * stride + first) * work->inner_bytes, .rows = 1, .width = block.width };
-        work->inner->column_scale(row, &one, factor);
-        work->rows->scale(work->y + (at + c * plane) * work->bytes, row, block.width, 1.0, false);
+        opd_block one = { .x = b->means + (c * b->stride + first) * work->inner_bytes,
+                          .rows = 1,
+                          .width = block.width };
+        work->inner->column_scale(b->row, &one, factor);
+        work->rows->scale(work->y + (at + c * plane) * work->bytes, b->row, block.width, 1.0, false);
     }
     double most = work->inner->dtype == OPD_F32 ? 0x1p200 : 0x1p900;
     for (int64_t j = 0; j < block.width; j++) {
         double norm = sqrt(squares[j]);
         if (!isnan(norm) && !(squares[j] >= 1.0 / most && squares[j] <= most)) {
-            norm = place_wide(work, image, h, first + j);
+            norm = place_wide(work, b->image, b->h, first + j);
         }
-        opd_stage_put(&work->stages, NORM, (image * work->height + h) * work->width + first + j, norm);
+        opd_stage_put(&work->stages, NORM, (b->image * work->height + b->h) * work->width + first + j, norm);
     }
 }
 
@@ -134,8 +143,9 @@ static void do_row(const job *work, int64_t image, int64_t h, uint8_t *scratch)
         return;
     }
     put_means(work, image, h, means, stride);
+    const band b = { image, h, means, stride, row };
     for (int64_t first = 0; first < work->width; first += OPD_ROWS_TILE) {
-        divide_tile(work, image, h, first, means, stride, row);
+        divide_tile(work, &b, first);
     }
 }
 

@@ -40,14 +40,17 @@ static void find_in_row(const job *work, int64_t item)
     static void search_##name(const job *work, const uint8_t *x, int64_t width, int64_t *index) \
     {                                                                                           \
         KEY best[TILE];                                                                         \
-        for (int64_t r = 0; r < work->axis.size; r++) {                                         \
+        for (int64_t j = 0; j < width; j++) {                                                   \
+            best[j] = READ((const T *)(const void *)x + j);                                     \
+        }                                                                                       \
+        for (int64_t r = 1; r < work->axis.size; r++) {                                         \
             const T *p = (const T *)(const void *)x + r * work->axis.inner;                     \
             for (int64_t j = 0; j < width; j++) {                                               \
                 KEY v = READ(p + j);                                                            \
-                bool is_better = r == 0 || (work->is_largest ? v > best[j] : v < best[j]);      \
+                bool is_better = work->is_largest ? v > best[j] : v < best[j];                  \
                 bool is_equal = v == best[j];                                                   \
                 if (v != v) {                                                                   \
-                    is_better = r == 0 || best[j] == best[j];                                   \
+                    is_better = best[j] == best[j];                                             \
                     is_equal = !is_better;                                                      \
                 }                                                                               \
                 if (is_better || (work->takes_last && is_equal)) {                              \
@@ -155,7 +158,7 @@ opd_status opd_arg_extreme(const opd_call *call, const opd_workspace *workspace,
     work.takes_last = opd_call_int(call, "select_last_index", 0) != 0;
     work.bytes = (int64_t)opd_dtype_size(data->dtype);
     work.rows = work.axis.inner == 1 ? rows(data->dtype) : NULL;
-    work.items = work.axis.outer * ((work.axis.inner + TILE - 1) / TILE);
+    work.items = work.axis.size == 0 ? 0 : work.axis.outer * ((work.axis.inner + TILE - 1) / TILE);
     work.parts = opd_rows_parts(workspace->threads);
     opd_parallel(workspace->threads, work.parts, find_part, &work);
     return OPD_OK;

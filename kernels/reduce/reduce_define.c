@@ -60,7 +60,8 @@ static void reduce_floats(opd_definition_work *work, opd_reduction kind, const b
             out->gauge[at] += fabsl(v);
         }
     }
-    long double terms = out->count > 0 ? (long double)(data->count / out->count) : 0.0L;
+    int64_t count = out->count > 0 ? data->count / out->count : 0;
+    long double terms = (long double)count;
     for (int64_t i = 0; i < out->count; i++) {
         if (kind == OPD_REDUCE_MEAN) {
             out->value[i] = opd_round(work, out->value[i] / terms);

@@ -113,6 +113,13 @@ static void reduce_row(const job *work, int64_t item)
     finish(work, item, acc, x);
 }
 
+static void spread(double *tile, double value)
+{
+    for (int j = 0; j < OPD_ROWS_TILE; j++) {
+        tile[j] = value;
+    }
+}
+
 static void reduce_columns(const job *work, int64_t item)
 {
     const opd_reduce_plan *plan = &work->plan;
@@ -122,15 +129,11 @@ static void reduce_columns(const job *work, int64_t item)
     const uint8_t *x = work->x + (opd_reduce_offset(&plan->kept, item / tiles) + first) * work->bytes;
     opd_block block = { .stride = plan->row_stride, .width = left < OPD_ROWS_TILE ? left : OPD_ROWS_TILE };
     double acc[OPD_ROWS_TILE];
-    for (int64_t j = 0; j < block.width; j++) {
-        acc[j] = begin(work->kind);
-    }
+    spread(acc, begin(work->kind));
     for (int64_t r = 0; r < plan->reduced.total; r++) {
         for (int64_t row = 0; row < plan->rows; row += FOLD_ROWS) {
             double some[OPD_ROWS_TILE];
-            for (int64_t j = 0; j < block.width; j++) {
-                some[j] = begin(work->kind);
-            }
+            spread(some, begin(work->kind));
             block.x = x + (opd_reduce_offset(&plan->reduced, r) + row * plan->row_stride) * work->bytes;
             block.rows = plan->rows - row < FOLD_ROWS ? plan->rows - row : FOLD_ROWS;
             of_columns(work, some, &block);

@@ -25,7 +25,7 @@ typedef void pass(opd_reduction kind, opd_i128 *acc, const void *x, int64_t rows
     }
 #define SPREAD(TO, BEGIN)                 \
     for (int64_t j = 0; j < width; j++) { \
-        TO[j] = (BEGIN);                  \
+        (TO)[j] = (BEGIN);                \
     }
 
 /* The pass of one dtype: by columns, or with width 1 and stride 1 along a row. */
@@ -99,7 +99,7 @@ typedef void pass(opd_reduction kind, opd_i128 *acc, const void *x, int64_t rows
         break;                                        \
     }
 
-PASS(i8, int8_t)
+PASS(i8, int8_t) /* NOLINT(bugprone-signed-char-misuse): a number, no character */
 PASS(u8, uint8_t)
 PASS(i32, int32_t)
 PASS(u32, uint32_t)

@@ -6,48 +6,55 @@
 #include "reduce_define.h"
 #include "reduce_variants.h"
 
-/* run functions of one operator: floats on each instruction set (FLOATS with the rows), all dtypes in plain C (PLAIN) */
-#define VARIANTS(name, FLOATS, PLAIN)                                                                \
-    static opd_status name##_avx512(const opd_call *call, const opd_workspace *workspace)            \
-    {                                                                                                \
-        return FLOATS(opd_rows_avx512);                                                              \
-    }                                                                                                \
-    static opd_status name##_avx2(const opd_call *call, const opd_workspace *workspace)              \
-    {                                                                                                \
-        return FLOATS(opd_rows_avx2);                                                                \
-    }                                                                                                \
-    static opd_status name##_portable(const opd_call *call, const opd_workspace *workspace)          \
-    {                                                                                                \
-        return opd_dtype_is_float(call->operands[0].view.dtype) ? FLOATS(opd_rows_portable) : PLAIN; \
-    }                                                                                                \
-    static const opd_variant name##_variants[] = {                                                   \
-        ENTRY(avx512, OPD_ISA_AVX512, opd_rows_decline_integers, name),                              \
-        ENTRY(avx2, OPD_ISA_AVX2, opd_rows_decline_integers, name),                                  \
-        ENTRY(portable, "", opd_rows_decline, name),                                                 \
+/* run functions of one operator: floats on each instruction set (FLOATS with the rows), all dtypes in plain C (ALL) */
+#define VARIANTS(name, FLOATS, ALL, overflows)                                              \
+    static opd_status name##_avx512(const opd_call *call, const opd_workspace *workspace)   \
+    {                                                                                       \
+        return FLOATS(opd_rows_avx512);                                                     \
+    }                                                                                       \
+    static opd_status name##_avx2(const opd_call *call, const opd_workspace *workspace)     \
+    {                                                                                       \
+        return FLOATS(opd_rows_avx2);                                                       \
+    }                                                                                       \
+    static opd_status name##_portable(const opd_call *call, const opd_workspace *workspace) \
+    {                                                                                       \
+        return ALL;                                                                         \
+    }                                                                                       \
+    static const opd_variant name##_variants[] = {                                          \
+        ENTRY(avx512, OPD_ISA_AVX512, opd_rows_decline_integers, name, overflows),          \
+        ENTRY(avx2, OPD_ISA_AVX2, opd_rows_decline_integers, name, overflows),              \
+        ENTRY(portable, "", opd_rows_decline, name, overflows),                             \
     };
-#define ENTRY(label, needs, decline, op)                                                                           \
-    {                                                                                                              \
-        .name = #label, .isa = (needs), .declines = (decline), .run = op##_##label,                                \
-        .widths = "lanes=16 tile=256 fold=2048", .determinism = OPD_DETERMINISM_ISA, .overflow = OPD_OVERFLOW_WRAP \
+#define ENTRY(label, needs, decline, op, overflows)                                                          \
+    {                                                                                                        \
+        .name = #label, .isa = (needs), .declines = (decline), .run = op##_##label,                          \
+        .widths = "lanes=16 tile=256 fold=2048", .determinism = OPD_DETERMINISM_ISA, .overflow = (overflows) \
     }
 
-#define SUM_BY(rows)  opd_reduce_floats(call, workspace, OPD_REDUCE_SUM, rows)
-#define MEAN_BY(rows) opd_reduce_floats(call, workspace, OPD_REDUCE_MEAN, rows)
-#define MAX_BY(rows)  opd_reduce_floats(call, workspace, OPD_REDUCE_MAX, rows)
-#define MIN_BY(rows)  opd_reduce_floats(call, workspace, OPD_REDUCE_MIN, rows)
-#define L2_BY(rows)   opd_reduce_floats(call, workspace, OPD_REDUCE_L2, rows)
-VARIANTS(reduce_sum, SUM_BY, opd_reduce_integers(call, workspace, OPD_REDUCE_SUM))
-VARIANTS(reduce_mean, MEAN_BY, opd_reduce_integers(call, workspace, OPD_REDUCE_MEAN))
-VARIANTS(reduce_max, MAX_BY, opd_reduce_integers(call, workspace, OPD_REDUCE_MAX))
-VARIANTS(reduce_min, MIN_BY, opd_reduce_integers(call, workspace, OPD_REDUCE_MIN))
-VARIANTS(reduce_l2, L2_BY, opd_reduce_integers(call, workspace, OPD_REDUCE_L2))
+static opd_status reduce_plain(const opd_call *call, const opd_workspace *workspace, opd_reduction kind)
+{
+    return opd_dtype_is_float(call->operands[0].view.dtype)
+               ? opd_reduce_floats(call, workspace, kind, opd_rows_portable)
+               : opd_reduce_integers(call, workspace, kind);
+}
 
-#define ARG_MAX_BY(rows) opd_arg_extreme(call, workspace, true, rows)
-#define ARG_MIN_BY(rows) opd_arg_extreme(call, workspace, false, rows)
-#define CUM_SUM_BY(rows) opd_cumulative_sum(call, workspace, rows)
-VARIANTS(arg_max, ARG_MAX_BY, ARG_MAX_BY(opd_rows_portable))
-VARIANTS(arg_min, ARG_MIN_BY, ARG_MIN_BY(opd_rows_portable))
-VARIANTS(cum_sum, CUM_SUM_BY, CUM_SUM_BY(opd_rows_portable))
+#define SUM_BY(rows)  opd_reduce_floats(call, workspace, OPD_REDUCE_SUM, (rows))
+#define MEAN_BY(rows) opd_reduce_floats(call, workspace, OPD_REDUCE_MEAN, (rows))
+#define MAX_BY(rows)  opd_reduce_floats(call, workspace, OPD_REDUCE_MAX, (rows))
+#define MIN_BY(rows)  opd_reduce_floats(call, workspace, OPD_REDUCE_MIN, (rows))
+#define L2_BY(rows)   opd_reduce_floats(call, workspace, OPD_REDUCE_L2, (rows))
+VARIANTS(reduce_sum, SUM_BY, reduce_plain(call, workspace, OPD_REDUCE_SUM), OPD_OVERFLOW_WRAP)
+VARIANTS(reduce_mean, MEAN_BY, reduce_plain(call, workspace, OPD_REDUCE_MEAN), OPD_OVERFLOW_WRAP)
+VARIANTS(reduce_max, MAX_BY, reduce_plain(call, workspace, OPD_REDUCE_MAX), OPD_OVERFLOW_WRAP)
+VARIANTS(reduce_min, MIN_BY, reduce_plain(call, workspace, OPD_REDUCE_MIN), OPD_OVERFLOW_WRAP)
+VARIANTS(reduce_l2, L2_BY, reduce_plain(call, workspace, OPD_REDUCE_L2), OPD_OVERFLOW_SATURATE)
+
+#define ARG_MAX_BY(rows) opd_arg_extreme(call, workspace, true, (rows))
+#define ARG_MIN_BY(rows) opd_arg_extreme(call, workspace, false, (rows))
+#define CUM_SUM_BY(rows) opd_cumulative_sum(call, workspace, (rows))
+VARIANTS(arg_max, ARG_MAX_BY, ARG_MAX_BY(opd_rows_portable), OPD_OVERFLOW_WRAP)
+VARIANTS(arg_min, ARG_MIN_BY, ARG_MIN_BY(opd_rows_portable), OPD_OVERFLOW_WRAP)
+VARIANTS(cum_sum, CUM_SUM_BY, CUM_SUM_BY(opd_rows_portable), OPD_OVERFLOW_WRAP)
 
 static const opd_variant top_k_variants[] = {
     {

@@ -18,7 +18,7 @@ const char *opd_rows_decline(const opd_call *call);
 const char *opd_rows_decline_integers(const opd_call *call);
 /* Parts of the work for some threads: a few for each, so that a slow thread holds up little. */
 int64_t opd_rows_parts(int32_t threads);
-/* Is an output large enough to be written around the caches? */
-bool opd_rows_stream(const opd_tensor *output);
+/* Is an output, written in rows of `row` elements, large enough to be written around the caches? */
+bool opd_rows_stream(const opd_tensor *output, int64_t row);
 
 #endif
