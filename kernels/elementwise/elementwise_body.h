@@ -3,6 +3,11 @@
  * The loops of the elementwise operators over strips, in plain C that the compiler vectorises for the instruction set at hand. Included by one
  * .c file per instruction set, which defines OPD_STRIPS (the set's name) and, for loops that call libm (f64 only), OPD_STRIPS_LIBM.
  */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize( \
+    "no-tree-pre") /* it computes a clamped argument's constants apart and blends them in at every step */
+#endif
+
 #include <opsdebug/memory.h>
 
 #include "elementwise.h"

@@ -35,13 +35,13 @@ VARIANT_OF(avx512)
 #define VARIANTS(level) VARIANT(portable, "", 4, level)
 #endif
 
-/* Of EXACT operators every variant rounds alike. */
-static const opd_variant EXACT[] = { VARIANTS(ISA) };
-static const opd_variant CLOSE[] = { VARIANTS(BATCH) };
+/* Of exact operators every variant rounds alike. */
+static const opd_variant exact_variants[] = { VARIANTS(ISA) };
+static const opd_variant close_variants[] = { VARIANTS(BATCH) };
 
 const opd_kernel opd_kernels_elementwise[] = {
 #define OPD_ELEMENTWISE(rule, domain, name, class) \
-    { (domain), (name), opd_elementwise_define_##rule, class, (int)OPD_COUNT(class) },
+    { (domain), (name), opd_elementwise_define_##rule, class##_variants, (int)OPD_COUNT(class##_variants) },
 #include "elementwise.def"
 #undef OPD_ELEMENTWISE
 };

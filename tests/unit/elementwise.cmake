@@ -6,3 +6,6 @@ pkg_check_modules(mpfr REQUIRED IMPORTED_TARGET mpfr)
 opd_add_test(test_elementwise_mpfr ${CMAKE_CURRENT_LIST_DIR}/test_elementwise_mpfr.c
   ${CMAKE_SOURCE_DIR}/tests/support/mpfr_functions.c LABEL unit LINK opd_kernels PkgConfig::mpfr m)
 target_include_directories(test_elementwise_mpfr PRIVATE ${CMAKE_SOURCE_DIR}/tests/support)
+
+opd_add_test(test_elementwise_runs ${CMAKE_CURRENT_LIST_DIR}/test_elementwise_runs.c LABEL "unit;threads" LINK opd_kernels)
+add_dependencies(thread_tests test_elementwise_runs)
