@@ -147,9 +147,19 @@ void opd_drain(opd_collector *collector, opd_watched *watched, bool is_last);
 void opd_drain_close(opd_collector *collector, opd_watched *watched);
 /* Is there a bundle at path, or one being written? */
 bool opd_bundle_is_taken(const char *path);
-/* Opens a bundle with header and environment. errors: as opd_writer_open. */
-opd_status opd_bundle_begin(opd_writer **out, const opd_collector *collector, const opd_watched *watched,
-                            const char *path, const char *kind);
+/* What a bundle is and how it is called: next gives one name after the other. */
+typedef struct opd_naming {
+    void (*next)(char *path, size_t size, const opd_collector *collector, opd_watched *watched, const char *what);
+    const char *what; /* "nan"; NULL for the list of a run */
+    const char *kind; /* of the header */
+} opd_naming;
+/*
+ * Opens a bundle with header and environment under the first name that is free, and stays so: in a folder, where others record too, no
+ * bundle is ever replaced. path: the name it got, or the last one tried.
+ * errors    as opd_writer_open.
+ */
+opd_status opd_bundle_begin(opd_writer **out, char *path, size_t size, const opd_collector *collector,
+                            opd_watched *watched, const opd_naming *naming);
 /* Enters a module of the process (index + 1) into a bundle; *number is its number there. */
 opd_status opd_bundle_module_of(uint32_t *number, opd_writer *writer, const opd_watched *watched, uint32_t index);
 

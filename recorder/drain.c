@@ -11,8 +11,9 @@
 #define RUN_AHEAD \
     ((uint64_t)256 << 10) /* room on the disk that a run keeps: failures with their data shall not take it */
 
-static void run_path(char *path, size_t size, const opd_collector *collector, const opd_watched *watched)
+static void run_path(char *path, size_t size, const opd_collector *collector, opd_watched *watched, const char *what)
 {
+    (void)what;
     if (collector->is_single) {
         snprintf(path, size, "%s.run-%d%s", collector->out, watched->pid, OPD_SUFFIX);
         return;
@@ -52,8 +53,8 @@ static opd_writer *run_writer(opd_collector *collector, opd_watched *watched)
     if (watched->run != NULL || watched->has_failed) {
         return watched->run;
     }
-    run_path(path, sizeof(path), collector, watched);
-    if (opd_bundle_begin(&watched->run, collector, watched, path, "run") != OPD_OK) {
+    static const opd_naming naming = { run_path, NULL, "run" };
+    if (opd_bundle_begin(&watched->run, path, sizeof(path), collector, watched, &naming) != OPD_OK) {
         note_run_trouble(collector, "the run of process %d is not written: %s", watched->pid, opd_error_text());
         watched->has_failed = true;
         return NULL;
@@ -274,7 +275,7 @@ void opd_drain_close(opd_collector *collector, opd_watched *watched)
     watched->run = NULL;
     if (collector->is_single) {
         char path[4224];
-        run_path(path, sizeof(path), collector, watched);
+        run_path(path, sizeof(path), collector, watched, NULL);
         bool is_wanted = collector->report->bundles == 0 && watched->pid == collector->main_pid;
         if (!is_wanted || rename(path, collector->out) != 0) {
             unlink(path);

@@ -9,6 +9,8 @@
 
 #include "collector.h"
 
+#define NAME_TRIES 64 /* of names that others take at the same time */
+
 /* ------------------------------------------------------------------------------------------ head of any bundle */
 
 static const char *base_name(const char *path)
@@ -24,8 +26,25 @@ bool opd_bundle_is_taken(const char *path)
     return access(partial, F_OK) == 0 || access(path, F_OK) == 0; /* in this order: the first becomes the second */
 }
 
-opd_status opd_bundle_begin(opd_writer **out, const opd_collector *collector, const opd_watched *watched,
-                            const char *path, const char *kind)
+/*
+ * From here on the name is ours alone: a bundle gets its name only from a .partial, and that one we hold. One that was finished
+ * between the look at the name and the lock is there by now.
+ */
+static opd_status open_free(opd_writer **out, const opd_collector *collector, const char *path,
+                            const opd_header_info *header)
+{
+    opd_writer *writer = NULL;
+    opd_status status = opd_writer_open(&writer, path, header);
+    if (status == OPD_OK && !collector->is_single && access(path, F_OK) == 0) {
+        opd_writer_abandon(writer, false);
+        return opd_fail(OPD_E_IO, "cannot create %s: there is one", path);
+    }
+    *out = status == OPD_OK ? writer : *out;
+    return status;
+}
+
+opd_status opd_bundle_begin(opd_writer **out, char *path, size_t size, const opd_collector *collector,
+                            opd_watched *watched, const opd_naming *naming)
 {
     const opd_control *control = collector->control;
     opd_header_info header = { .version = OPD_FORMAT_VERSION,
@@ -33,12 +52,17 @@ opd_status opd_bundle_begin(opd_writer **out, const opd_collector *collector, co
                                .created_monotonic_ns = opd_now_ns(),
                                .pid = (uint32_t)watched->pid };
     snprintf(header.producer, sizeof(header.producer), "ops-debug %s", OPD_VERSION);
-    snprintf(header.kind, sizeof(header.kind), "%s", kind);
+    snprintf(header.kind, sizeof(header.kind), "%s", naming->kind);
     snprintf(header.program, sizeof(header.program), "%.255s", watched->process->program);
     snprintf(header.command, sizeof(header.command), "%.1023s", control->command);
     snprintf(header.capture, sizeof(header.capture), "%s", opd_capture_name((opd_capture)control->capture));
-    opd_writer *writer;
-    opd_status status = opd_writer_open(&writer, path, &header);
+    opd_writer *writer = NULL;
+    opd_status status;
+    int tries = 0;
+    do {
+        naming->next(path, size, collector, watched, naming->what);
+        status = open_free(&writer, collector, path, &header);
+    } while (status != OPD_OK && !collector->is_single && opd_bundle_is_taken(path) && ++tries < NAME_TRIES);
     if (status != OPD_OK) {
         return status;
     }
@@ -360,8 +384,7 @@ static opd_status put_all(window *at)
 }
 
 /* A name of its own: neither another process with this pid nor a bundle that was cut short has it. */
-static void window_path(char *path, size_t size, const opd_collector *collector, opd_watched *watched,
-                        const char *outcome)
+static void window_path(char *path, size_t size, const opd_collector *collector, opd_watched *watched, const char *what)
 {
     char program[64];
     if (collector->is_single) {
@@ -373,20 +396,15 @@ static void window_path(char *path, size_t size, const opd_collector *collector,
     snprintf(program, sizeof(program), "%.63s", base_name(full));
     do {
         snprintf(path, size, "%s/%s-%d-%u-%s%s", collector->out, program[0] != '\0' ? program : "program", watched->pid,
-                 ++watched->bundles, outcome, OPD_SUFFIX);
+                 ++watched->bundles, what, OPD_SUFFIX);
     } while (opd_bundle_is_taken(path));
 }
 
 static opd_status begin_window(window *at, char *path, size_t size)
 {
-    opd_status status;
-    int tries = 0;
-    do {
-        window_path(path, size, at->collector, at->watched, opd_outcome_name(at->failure.outcome));
-        status = opd_bundle_begin(&at->writer, at->collector, at->watched, path,
-                                  at->failure.outcome == OPD_OUTCOME_REQUESTED ? "requested" : "failure");
-    } while (status != OPD_OK && !at->collector->is_single && opd_bundle_is_taken(path) && ++tries < 8);
-    return status;
+    const opd_naming naming = { window_path, opd_outcome_name(at->failure.outcome),
+                                at->failure.outcome == OPD_OUTCOME_REQUESTED ? "requested" : "failure" };
+    return opd_bundle_begin(&at->writer, path, size, at->collector, at->watched, &naming);
 }
 
 static void cut_short(window *at, const char *path)

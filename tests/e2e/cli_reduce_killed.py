@@ -74,11 +74,14 @@ def side_by_side(folder, whole):
         assert json.loads(text)["call"]["dims"] == whole["call"]["dims"]
     assert folder.names("*") == sorted([*before, "a.opsb", "b.opsb"]), folder.names("*")
 
+    # The log is opened under the lock; the search then stands still, so that it is not over before the second one looks.
     first = folder.start("nan.opsb", "same.opsb")
-    while not (folder.path / "same.opsb.lock").exists() and first.poll() is None:
+    while not folder.names("same.opsb.*log*") and first.poll() is None:
         time.sleep(0.001)
+    first.send_signal(signal.SIGSTOP)
     second = folder.start("other.opsb", "same.opsb")
     _, said = second.communicate(timeout=100)
+    first.send_signal(signal.SIGCONT)
     assert second.returncode == 3 and re.fullmatch(r"ops-debug: same\.opsb: another ops-debug is writing it[^\n]*\n", said), said
     first.communicate(timeout=300)
     assert first.returncode == 0 and folder.replay("same.opsb") == 1

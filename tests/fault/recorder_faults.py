@@ -138,23 +138,25 @@ def lock_of_a_killed_recorder_stops_nobody():
 
 
 def recorders_into_one_folder_are_all_whole():
-    """Also where process numbers come again: in namespaces of their own, all programs have the same one."""
+    """Also where process numbers come again: in namespaces of their own, all programs have the same one, and ask for the same names at once."""
     need_root()
     if subprocess.run(["unshare", "-p", "-f", "--mount-proc", "true"], capture_output=True).returncode != 0:
         raise Skip("process namespaces are not to be had")
-    out = tempfile.mkdtemp(prefix="record-")
     alike = ["unshare", "-p", "-f", "--mount-proc"]
-    every = [subprocess.Popen([*(alike if i < 4 else []), PROBE, "run", out, "--", VICTIM, "overflow", "9"], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True) for i in range(6)]
-    texts = [process.communicate(timeout=120)[1] for process in every]
-    assert all(process.returncode == 0 for process in every), texts
-    names = sorted(os.listdir(out))
-    bundles = [Bundle(os.path.join(out, name)) for name in names]
-    assert not [name for name in names if not name.endswith(".opsb")], names
-    assert [len(bundle.calls) for bundle in bundles if bundle.head["kind"] == "run"] == [9] * 6, names
-    assert len(bundles) == 6 * (1 + 9), names
-    for text in texts:
-        assert "\ntrouble \n" in text and "\nrun_trouble \n" in text, text
+    for _ in range(5):
+        out = tempfile.mkdtemp(prefix="record-")
+        every = [subprocess.Popen([*(alike if i < 4 else []), PROBE, "run", out, "--", VICTIM, "overflow", "9"], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True) for i in range(6)]
+        texts = [process.communicate(timeout=120)[1] for process in every]
+        assert all(process.returncode == 0 for process in every), texts
+        names = sorted(os.listdir(out))
+        bundles = [Bundle(os.path.join(out, name)) for name in names]
+        assert not [name for name in names if not name.endswith(".opsb")], names
+        assert [len(bundle.calls) for bundle in bundles if bundle.head["kind"] == "run"] == [9] * 6, names
+        assert len(bundles) == 6 * (1 + 9), names
+        for text in texts:
+            assert "\ntrouble \n" in text and "\nrun_trouble \n" in text, text
+        shutil.rmtree(out)
 
 
 def output_folder_that_goes_away_costs_the_program_nothing():
