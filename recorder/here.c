@@ -24,6 +24,8 @@
 #include "here.h"
 
 #define EPOCH_ATTACHING UINT64_C(1)
+#define PROGRAM_SPACE   (UINT64_C(1) << 30) /* of a limited address space, beyond what is in use: the program's */
+#define LEAST_ROOM      (UINT64_C(4) << 20) /* two rings and some data */
 
 opd_here opd_recorder;
 __thread opd_thread_words opd_thread;
@@ -126,16 +128,41 @@ static bool make_file(const char *path, uint64_t bytes)
     return is_sized;
 }
 
-/* How much to map: all of it, or an eighth of a limited address space. 0 = too little to be of use. */
+/* Address space that is in use; 0 = unknown. */
+static uint64_t used_space(void)
+{
+    char text[32] = "";
+    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t size = file >= 0 ? read(file, text, sizeof(text) - 1) : 0;
+    if (file >= 0) {
+        close(file);
+    }
+    return size > 0 ? strtoull(text, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+/*
+ * Of a limited address space the program keeps the next gigabyte: a BLAS takes hundreds of megabytes at its first call, and OpenBLAS that
+ * gets them not tries for ever. What is beyond is shared, an eighth for us; short of it we take what one or two rings need.
+ */
+static uint64_t room_of(uint64_t limit)
+{
+    uint64_t taken = used_space() + PROGRAM_SPACE;
+    return LEAST_ROOM + (limit > taken ? (limit - taken) / 8 : 0);
+}
+
+/* How much to map: all of it, or what a limited address space has room for. 0 = too little to be of use. */
 static uint64_t mapped_bytes(uint64_t file_bytes, uint32_t *threads, uint64_t *chunk_bytes)
 {
     struct rlimit limit;
     *threads = OPD_PROCESS_THREADS;
     *chunk_bytes = opd_session_chunk_bytes(opd_recorder.control->budget);
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || file_bytes <= limit.rlim_cur / 8) {
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
         return file_bytes;
     }
-    uint64_t room = limit.rlim_cur / 8;
+    uint64_t room = room_of(limit.rlim_cur);
+    if (file_bytes <= room) {
+        return file_bytes;
+    }
     while (*threads > 1 && opd_session_arena_offset(*threads) > room / 2) {
         *threads /= 2;
     }

@@ -159,6 +159,23 @@ def recorders_into_one_folder_are_all_whole():
         shutil.rmtree(out)
 
 
+def limited_address_space_stays_the_programs():
+    """Short of a gigabyte beyond what is in use the recorder takes a few megabytes: OpenBLAS that gets no memory tries for ever."""
+    need_numpy()
+    text = script("""
+        import resource, numpy as np
+        a = np.ones((64, 64))
+        for i in range(5): b = a @ a
+        print(b[0, 0], int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize())
+        """)
+    program = ["bash", "-c", 'ulimit -v 1000000; exec "$@"', "bash", *text]
+    alone = subprocess.run(program, capture_output=True, text=True, check=True).stdout.split()
+    run = Run(program)
+    value, taken = run.stdout.split()
+    assert run.status == 0 and value == alone[0] and int(run.report["calls"]) >= 5, (run.stdout, run.report)
+    assert int(taken) - int(alone[1]) < 24 << 20, (alone, run.stdout)
+
+
 def output_folder_that_goes_away_costs_the_program_nothing():
     out = tempfile.mkdtemp(prefix="record-")
     probe, child = start_endless(out)
