@@ -103,6 +103,7 @@ static opd_status reduce(reduction *work, reduce_options *o)
     if (status != OPD_OK) {
         return status;
     }
+    opd_trial_oracle_expect(&work->oracle, &work->item.call);
     opd_trial_oracle_provider(&work->oracle, work->bundle, &work->item.call, &first);
     opd_replay_result_done(&first);
     work->oracle.source = work->bundle;

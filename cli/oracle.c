@@ -15,10 +15,21 @@
 #include "screen.h"
 #include "source.h"
 
-static opd_verdict verdict_of(const opd_trial_oracle *oracle, const opd_failure *observed)
+/* The operand in which offsets leave the library's 32-bit integers, which then is the cause of a crash; "" = none. */
+static const char *overflow_of(const opd_call *call)
+{
+    opd_call checked = *call;
+    const opd_operand *overflow = NULL;
+    char text[160];
+    (void)opd_call_check(&checked, text, sizeof text, &overflow);
+    return overflow != NULL ? call->operands[overflow - checked.operands].name : "";
+}
+
+static opd_verdict verdict_of(const opd_trial_oracle *oracle, const opd_failure *observed, const opd_call *call)
 {
     if (opd_failure_same(&oracle->expected, observed)) {
-        return OPD_VERDICT_SAME;
+        bool is_same_cause = oracle->overflow[0] == '\0' || strcmp(oracle->overflow, overflow_of(call)) == 0;
+        return is_same_cause ? OPD_VERDICT_SAME : OPD_VERDICT_OTHER;
     }
     switch (observed->outcome) {
     case OPD_OUTCOME_OK:
@@ -53,7 +64,7 @@ static opd_status judge_in(const opd_trial_oracle *oracle, opd_verdict *verdict,
     default:
         return status;
     }
-    *verdict = verdict_of(oracle, &result.observed);
+    *verdict = verdict_of(oracle, &result.observed, &candidate->call);
     *observed = result.observed;
     opd_replay_result_done(&result);
     return OPD_OK;
@@ -63,6 +74,12 @@ static opd_status judge(void *context, opd_verdict *verdict, opd_failure *observ
 {
     const opd_trial_oracle *oracle = context;
     return judge_in(oracle, verdict, observed, oracle->source, candidate);
+}
+
+void opd_trial_oracle_expect(opd_trial_oracle *oracle, const opd_call *call)
+{
+    bool is_crash = oracle->expected.outcome == OPD_OUTCOME_CRASH;
+    snprintf(oracle->overflow, sizeof oracle->overflow, "%s", is_crash ? overflow_of(call) : "");
 }
 
 void opd_trial_oracle_provider(opd_trial_oracle *oracle, const opd_bundle *source, const opd_call *call,

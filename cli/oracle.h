@@ -13,6 +13,7 @@ typedef struct opd_trial_oracle {
     const opd_bundle *source;   /* environment and provider */
     opd_replay_options options; /* the way that shows the failure */
     opd_failure expected;
+    char overflow[OPD_NAME]; /* operand whose offsets overflow, of a crash; "" = none */
     const char *path;     /* of the result; PATH.best holds the best so far */
     opd_lineage *lineage; /* steps accepted so far */
     int lineage_count;
@@ -22,6 +23,9 @@ typedef struct opd_trial_oracle {
     bool is_quiet;
     opd_module provider; /* that ran; replay of the result finds it as the recorded one */
 } opd_trial_oracle;
+
+/* Notes what besides the failure makes it the expected one; call shows it. After expected is set. */
+void opd_trial_oracle_expect(opd_trial_oracle *oracle, const opd_call *call);
 
 /* The provider of result, and what the source says of it besides. */
 void opd_trial_oracle_provider(opd_trial_oracle *oracle, const opd_bundle *source, const opd_call *call,

@@ -220,6 +220,9 @@ void opd_explain_nothing(opd_collector *collector, const opd_record_options *opt
         add(text, size, "%s", collector->seen);
     }
     if (text[0] == '\0') {
-        add(text, size, "no BLAS library was loaded");
+        /* Two looks, a while apart, tell that a process has no recorder: a short one is not told from one that needs none. */
+        add(text, size,
+            "no BLAS library was seen; nor would be a program that started without LD_PRELOAD (env -i) and ended within a "
+            "second");
     }
 }

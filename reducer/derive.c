@@ -363,7 +363,9 @@ opd_status opd_derive(opd_case *out, const opd_case *from, const opd_call *call,
         bound.operands[o].view.data = NULL;
         bound.operands[o].view.storage = NULL;
         bound.operands[o].view.storage_bytes = 0;
-        bound.operands[o].address = slicing == OPD_SLICE_SEPARATE ? 0 : bound.operands[o].address;
+        /* Memory that could not be read keeps its place: at 0 it would be a null pointer, which is another fault. */
+        bool has_data = from->call.operands[o].view.data != NULL;
+        bound.operands[o].address = slicing == OPD_SLICE_SEPARATE && has_data ? 0 : bound.operands[o].address;
     }
     opd_case made;
     opd_status status = opd_case_allocate(&made, &bound, limit);
