@@ -69,6 +69,7 @@ static const char *kind_of_memory(const evidence *of)
         { OPD_OUTCOME_HANG, "hang" },
         { OPD_OUTCOME_CRASH, "crash" },
         { OPD_OUTCOME_UNWRITTEN, "unwritten" },
+        { OPD_OUTCOME_MODE, "fp-mode" },
     };
     int at = find_outcome(of, OPD_OUTCOME_OOB_WRITE);
     if (at >= 0) {

@@ -38,6 +38,7 @@ static const char *const phrases[] = {
     [OPD_OUTCOME_UNWRITTEN] = "not written",
     [OPD_OUTCOME_ALLOCATED] = "memory allocated that was not declared",
     [OPD_OUTCOME_UNSTABLE] = "other bits from run to run",
+    [OPD_OUTCOME_MODE] = "floating-point mode left changed",
 };
 
 bool opd_failure_is_real(const opd_failure *failure)

@@ -22,6 +22,7 @@ static const char *const names[] = {
     [OPD_OUTCOME_UNWRITTEN] = "unwritten",
     [OPD_OUTCOME_ALLOCATED] = "allocated",
     [OPD_OUTCOME_UNSTABLE] = "unstable",
+    [OPD_OUTCOME_MODE] = "fp-mode",
 };
 
 const char *opd_outcome_name(opd_outcome outcome)

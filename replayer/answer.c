@@ -126,10 +126,41 @@ static void read_fault(opd_failure *failure, const opd_job *job)
              place_of(failure, "an unknown place"));
 }
 
+/* A signal while the routine does not run: in what it left behind, in what else its library is for, or in the worker itself. */
+static void read_late_fault(opd_failure *failure, const opd_job *job)
+{
+    const opd_job_fault *fault = &job->fault;
+    const char *slash = strrchr(job->library, '/');
+    bool has_run = job->run > 0 || job->pass_number > 0 || job->fault_stage == OPD_STAGE_RETURNED;
+    bool is_library = strcmp(job->call.domain, "blas") != 0 && fault->object[0] != '\0' &&
+                      strcmp(fault->object, slash != NULL ? slash + 1 : job->library) == 0;
+    bool is_definition = job->is_in_definition && job->library[0] != '\0' && strcmp(job->call.domain, "blas") != 0;
+    name_pc(failure, fault);
+    const char *place = place_of(failure, "an unknown place");
+    failure->outcome = OPD_OUTCOME_HARNESS;
+    if (!fault->is_main_thread && has_run) {
+        failure->outcome = OPD_OUTCOME_CRASH;
+        failure->signal = fault->signal;
+        failure->signal_code = fault->code;
+        snprintf(failure->reason, sizeof failure->reason,
+                 "SIG%s after the call had returned, in a thread that it left behind, in %s",
+                 signal_name(fault->signal), place);
+    } else if (is_library || is_definition) {
+        snprintf(failure->reason, sizeof failure->reason, "SIG%s in the %s of %.40s, in %s", signal_name(fault->signal),
+                 is_definition ? "definition" : "contract or the library", job->call.name, place);
+    } else {
+        snprintf(failure->reason, sizeof failure->reason, "SIG%s outside the routine, in %s%s",
+                 signal_name(fault->signal), place,
+                 job->result.runs > 0 ? ": the call before may have damaged memory" : "");
+    }
+}
+
 /* The worker is gone without an answer. */
 static void read_death(opd_failure *failure, const opd_spawn *spawn, uint32_t stage)
 {
-    const char *where = stage == OPD_STAGE_LOADING ? "while loading the library" : "outside the routine";
+    const char *where = stage == OPD_STAGE_LOADING     ? "while loading the library"
+                        : spawn->job->is_in_definition ? "in the operator's definition"
+                                                       : "outside the routine";
     int status = spawn->wait_status;
     failure->outcome = OPD_OUTCOME_HARNESS;
     if (stage == OPD_STAGE_ARMED) {
@@ -188,11 +219,7 @@ static void read_outcome(opd_replay_result *out, const opd_spawn *spawn)
                (job->fault.signal == SIGILL && job->fault_stage == OPD_STAGE_LOADING)) {
         read_fault(&failure, job);
     } else {
-        name_pc(&failure, &job->fault);
-        failure.outcome = OPD_OUTCOME_HARNESS;
-        snprintf(failure.reason, sizeof failure.reason, "SIG%s outside the routine, in %s%s",
-                 signal_name(job->fault.signal), failure.pc_symbol,
-                 job->result.runs > 0 ? ": the call before may have damaged memory" : "");
+        read_late_fault(&failure, job);
     }
     /* An earlier run's finding stands; a death in the harness after it is only its echo. */
     bool is_mine = out->observed.outcome == OPD_OUTCOME_OK || failure.outcome != OPD_OUTCOME_HARNESS;
@@ -256,6 +283,7 @@ bool opd_failure_same(const opd_failure *expected, const opd_failure *observed)
         [OPD_OUTCOME_HANG] = true,      [OPD_OUTCOME_BAD_ARGS] = true,  [OPD_OUTCOME_MISMATCH] = true,
         [OPD_OUTCOME_OOB_READ] = true,  [OPD_OUTCOME_OOB_WRITE] = true, [OPD_OUTCOME_INPUT_MUTATED] = true,
         [OPD_OUTCOME_UNWRITTEN] = true, [OPD_OUTCOME_ALLOCATED] = true, [OPD_OUTCOME_UNSTABLE] = true,
+        [OPD_OUTCOME_MODE] = true,
     };
     bool is_judged = (size_t)expected->outcome < OPD_COUNT(is_failure) && is_failure[expected->outcome];
     if (!is_judged || !same_class(expected, observed)) {

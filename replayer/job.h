@@ -126,6 +126,7 @@ typedef struct opd_job {
     _Atomic uint32_t stage;    /* opd_stage */
     _Atomic uint64_t armed_ns; /* CLOCK_MONOTONIC when the routine was entered */
     int32_t child_errno;       /* exec failed */
+    bool is_in_definition;     /* while RETURNED: the operator's definition runs */
     uint32_t fault_stage;      /* stage at which the signal came */
     int32_t status;            /* opd_status of a harness failure */
     char text[OPD_JOB_TEXT];

@@ -249,7 +249,6 @@ static opd_status check_core(const opd_job *job)
 
 static opd_status load_user_library(opd_job *job)
 {
-    char path[PATH_MAX];
     if (job->library[0] == '\0') {
         return OPD_OK;
     }
@@ -257,10 +256,8 @@ static opd_status load_user_library(opd_job *job)
         return opd_fail(OPD_E_NOTFOUND, "name the library of %s with --library to load it: %s", job->call.name,
                         job->library);
     }
-    /* A bare name is a file here, as on a command line. */
-    snprintf(path, sizeof path, "%s%s", strchr(job->library, '/') == NULL ? "./" : "", job->library);
     snprintf(job->result.library, sizeof job->result.library, "%s", job->library);
-    return opd_library_load(path);
+    return opd_library_load(job->library);
 }
 
 opd_status opd_provider_choose(opd_provider *out, opd_job *job)

@@ -61,6 +61,7 @@ _Noreturn static void run_child(opd_spawn *spawn, int output_fd, pid_t parent)
     for (int number = 1; number < NSIG; number++) {
         signal(number, SIG_DFL);
     }
+    signal(SIGXFSZ, SIG_IGN); /* a routine that says more than OUTPUT_BYTES is cut short, no more */
     sigprocmask(SIG_SETMASK, &none, NULL);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);

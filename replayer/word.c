@@ -33,6 +33,7 @@ const char *opd_replay_word(const opd_replay_result *result)
         [OPD_OUTCOME_UNWRITTEN] = "UNWRITTEN",
         [OPD_OUTCOME_ALLOCATED] = "ALLOCATED",
         [OPD_OUTCOME_UNSTABLE] = "UNSTABLE",
+        [OPD_OUTCOME_MODE] = "FP_MODE",
     };
     unsigned outcome = (unsigned)result->observed.outcome;
     if (outcome != OPD_OUTCOME_OK) {

@@ -19,6 +19,7 @@
 #include "convention.h"
 #include "judge.h"
 #include "locate.h"
+#include "mode.h"
 #include "provider.h"
 #include "scratch.h"
 #include "serial.h"
@@ -36,6 +37,9 @@ typedef struct worker {
     int count;
     void *packed[OPD_MAX_OPERANDS];      /* outputs of the run being looked at */
     opd_operand first[OPD_MAX_OPERANDS]; /* digests of the first run */
+    opd_mode mode;                       /* of this program, while the routine runs in another */
+    bool is_mode_changed;                /* by a variant: the floating-point mode it left */
+    uint32_t mode_left;
     uint64_t *times;
     uint32_t time_count;
 } worker;
@@ -58,17 +62,6 @@ static void set_stage(opd_job *job, opd_stage stage)
     atomic_store(&job->stage, (uint32_t)stage);
 }
 
-static uint32_t swap_mxcsr(uint32_t value)
-{
-#if defined(__x86_64__)
-    uint32_t old = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(value);
-    return old;
-#else
-    return value;
-#endif
-}
-
 /* Lets the C library look at its heap: a routine that wrote past a block of its own dies here, still as the routine's doing. */
 static void probe_heap(void)
 {
@@ -88,49 +81,50 @@ static void probe_heap(void)
 static opd_status run_variant(worker *self)
 {
     const opd_workspace workspace = { self->scratch.low, self->scratch.size, self->provider.threads };
+    const opd_variant *variant = self->provider.variant;
+    opd_error_clear();
     opd_allocations_begin();
-    opd_status status = opd_variant_run(self->provider.variant, &self->call, &workspace);
+    opd_status status = opd_variant_run(variant, &self->call, &workspace);
     self->job->result.allocations = opd_allocations_end();
-    return status;
-}
-
-/* Outputs from elsewhere into place. */
-static void put_given(worker *self)
-{
-    for (int i = 0; i < self->count; i++) {
-        const opd_tensor *view = &self->call.operands[self->numbers[i]].view;
-        const opd_job_operand *slot = &self->job->operands[self->numbers[i]];
-        size_t size = opd_dtype_size(view->dtype);
-        for (int64_t flat = 0; slot->given > 0 && flat < opd_tensor_count(view); flat++) {
-            int64_t index[OPD_MAX_RANK];
-            opd_tensor_unflatten(view, flat, index);
-            if (opd_tensor_exists(view, index)) {
-                memcpy((uint8_t *)view->data + opd_tensor_offset(view, index),
-                       opd_job_at(self->job, slot->given) + (size_t)flat * size, size);
-            }
-        }
+    if (status == OPD_OK) {
+        return OPD_OK;
     }
+    if (opd_error_text()[0] == '\0') { /* a user's variant may return no more than the code */
+        opd_fail(status, "%s", opd_status_sentence(status));
+    }
+    if (opd_variant_is_definition(variant)) {
+        return status;
+    }
+    /* Whatever it said: the call was one it did not decline. */
+    return opd_fail_in(OPD_E_CHILD, "variant %s of %s gave up", variant->name, self->call.name);
 }
 
 /* Whatever happens in here is the routine's doing. */
-static void arm(opd_job *job)
+static void arm(worker *self)
 {
+    opd_job *job = self->job;
     atomic_store(&job->armed_ns, now_ns());
     set_stage(job, OPD_STAGE_ARMED);
     opd_trap_clock(job->timeout_ms);
+    self->mode = opd_mode_enter(job->mxcsr);
 }
 
-static void disarm(opd_job *job)
+static void disarm(worker *self)
 {
+    opd_mode left;
+    if (opd_mode_leave(&left, &self->mode, self->job->mxcsr) && is_general(self) && !self->is_mode_changed) {
+        self->is_mode_changed = true;
+        self->mode_left = left.mxcsr;
+    }
     opd_trap_clock(0);
-    set_stage(job, OPD_STAGE_RETURNED);
+    set_stage(self->job, OPD_STAGE_RETURNED);
 }
 
 static opd_status poison(worker *self)
 {
-    arm(self->job);
+    arm(self);
     opd_status status = opd_conduct_poison(self->provider.variant, &self->call, self->provider.threads);
-    disarm(self->job);
+    disarm(self);
     return status;
 }
 
@@ -140,10 +134,10 @@ static opd_status run_at_once(worker *self)
     opd_failure *failure = &self->job->result.observed;
     uint64_t runs = 0;
     uint64_t differing = 0;
-    arm(self->job);
+    arm(self);
     opd_status status =
         opd_conduct_concurrent(&runs, &differing, self->provider.variant, &self->call, self->job->concurrent);
-    disarm(self->job);
+    disarm(self);
     if (status == OPD_OK && differing > 0 && failure->outcome == OPD_OUTCOME_OK) {
         failure->outcome = OPD_OUTCOME_UNSTABLE;
         failure->bad_count = differing;
@@ -156,16 +150,12 @@ static opd_status run_at_once(worker *self)
 
 static opd_status call_routine(worker *self)
 {
-    opd_job *job = self->job;
     opd_status status = OPD_OK;
     opd_scratch_fill(&self->scratch);
+    arm(self);
     uint64_t begin = now_ns();
-    atomic_store(&job->armed_ns, begin);
-    set_stage(job, OPD_STAGE_ARMED);
-    opd_trap_clock(job->timeout_ms);
-    uint32_t mode = swap_mxcsr(job->mxcsr);
-    if (job->is_given) {
-        put_given(self);
+    if (self->job->is_given) {
+        opd_given_put(&self->call, self->job, self->numbers, self->count);
     } else if (self->provider.variant != NULL) {
         status = run_variant(self);
     } else if (self->provider.is_naive) {
@@ -174,10 +164,8 @@ static opd_status call_routine(worker *self)
         status = opd_routine_call(self->provider.function, &self->call);
     }
     self->times[self->time_count++] = now_ns() - begin;
-    swap_mxcsr(mode);
     probe_heap();
-    opd_trap_clock(0);
-    set_stage(job, OPD_STAGE_RETURNED);
+    disarm(self);
     return status;
 }
 
@@ -269,6 +257,15 @@ static bool is_settled(const worker *self, const opd_operand *now, const opd_fai
     return is_settled;
 }
 
+/* A user's definition may do anything: what happens meanwhile is its doing. */
+static opd_status compute(worker *self, opd_status (*reference)(opd_judge *judge))
+{
+    self->job->is_in_definition = true;
+    opd_status status = reference(&self->judge);
+    self->job->is_in_definition = false;
+    return status;
+}
+
 /* Reference and gauge rule: the inputs come back for the reference, then the outputs for the comparison. */
 static opd_status judge_numbers(worker *self, opd_numbers *numbers, opd_failure *failure)
 {
@@ -277,11 +274,11 @@ static opd_status judge_numbers(worker *self, opd_numbers *numbers, opd_failure 
         return OPD_OK;
     }
     if (!self->judge.has_reference) {
-        opd_status status = opd_judge_reference(&self->judge);
+        opd_status status = compute(self, opd_judge_reference);
         const opd_rule *rule = opd_convention_of(self->job);
         bool is_naive_needed = self->job->is_exact_data || (rule != NULL && opd_rule_needs_naive(rule));
         if (status == OPD_OK && is_naive_needed && !self->judge.is_declined) {
-            status = opd_judge_naive(&self->judge);
+            status = compute(self, opd_judge_naive);
         }
         if (status == OPD_OK && self->job->is_exact_data) {
             opd_judge_find_exact(&self->judge);
@@ -294,7 +291,7 @@ static opd_status judge_numbers(worker *self, opd_numbers *numbers, opd_failure 
     opd_judge_numbers(numbers, failure, &self->judge);
     opd_arena_restore(&self->arena, &unused);
     if (self->judge.is_naive_wanted) {
-        opd_status status = opd_judge_naive(&self->judge);
+        opd_status status = compute(self, opd_judge_naive);
         if (status != OPD_OK) {
             return status;
         }
@@ -316,9 +313,9 @@ static bool is_left_alone(worker *self, int number, const int64_t *index)
     for (int i = 0; i < self->count; i++) {
         opd_tensor_fill(&self->call.operands[self->numbers[i]].view, &ones);
     }
-    arm(self->job);
+    arm(self);
     opd_status status = run_variant(self);
-    disarm(self->job);
+    disarm(self);
     opd_element_load(view->dtype, (const uint8_t *)view->data + opd_tensor_offset(view, index), &re, &im);
     opd_arena_restore(&self->arena, &unused);
     return status != OPD_OK || re == 1;
@@ -495,7 +492,13 @@ static void look_at_conduct(worker *self)
     if (variant == NULL || failure->outcome != OPD_OUTCOME_OK) {
         return;
     }
-    if (result->runs_differing > 0 && variant->determinism >= OPD_DETERMINISM_RUN) {
+    if (self->is_mode_changed) {
+        char words[OPD_MODE_TEXT];
+        opd_mxcsr_describe(words, sizeof words, self->mode_left);
+        failure->outcome = OPD_OUTCOME_MODE;
+        snprintf(failure->reason, sizeof failure->reason, "the call returns with another floating-point mode: %s",
+                 words[0] != '\0' ? words : "of x87");
+    } else if (result->runs_differing > 0 && variant->determinism >= OPD_DETERMINISM_RUN) {
         failure->outcome = OPD_OUTCOME_UNSTABLE;
         snprintf(failure->reason, sizeof failure->reason, "%u of %u runs gave other bits than the first",
                  result->runs_differing, result->runs);

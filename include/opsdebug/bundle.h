@@ -80,6 +80,7 @@ typedef enum opd_outcome { /* pinned numbers */
                            OPD_OUTCOME_UNWRITTEN = 14, /* elements of an output still hold what was there before */
                            OPD_OUTCOME_ALLOCATED = 15, /* a variant that declares its workspace allocates memory */
                            OPD_OUTCOME_UNSTABLE = 16, /* runs differ that must not, by the declared determinism */
+                           OPD_OUTCOME_MODE = 17, /* the floating-point mode is another after the call */
 } opd_outcome;
 const char *
 opd_outcome_name(opd_outcome outcome); /* "nan", "inf", "crash", "timeout", "contract", "mismatch", "oob-read", ... */
