@@ -8,21 +8,32 @@
 #include <opsdebug/memory.h>
 
 #include "document.h"
+#include "guest.h"
 #include "screen.h"
 
 typedef struct ops_options {
     opd_shared shared;
     const char *name;
     int name_count;
+    const char *library;
 } ops_options;
 
-static const struct argp_option options[] = { { 0 } };
+enum { KEY_LIBRARY = 0x100 };
+
+static const struct argp_option options[] = {
+    { "library", KEY_LIBRARY, "FILE", 0, "A shared object with operators of your own", 0 },
+    { 0 },
+};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     ops_options *o = state->input;
     if (key == ARGP_KEY_ARG) {
         opd_take_argument(state, &o->name, &o->name_count, 1, arg);
+        return 0;
+    }
+    if (key == KEY_LIBRARY) {
+        o->library = arg;
         return 0;
     }
     return ARGP_ERR_UNKNOWN;
@@ -177,13 +188,19 @@ static void print_bound(const opd_bound *bound)
     }
 }
 
-static void print_variants(const opd_op *op)
+/* Those that are wrong on purpose are for trying the tool: shown when asked for. */
+static void print_variants(const opd_op *op, bool with_wrong)
 {
     const opd_kernel *kernel = opd_kernel_find(op->domain, op->name);
     const opd_variant *variant = NULL;
+    bool is_first = true;
     for (int i = 0; kernel != NULL && (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
         const char *missing = opd_isa_missing(or_nothing(variant->isa));
-        printf("%s%s", i == 0 ? "variants    " : "            ", variant->name);
+        if (variant->fault != NULL && !with_wrong) {
+            continue;
+        }
+        printf("%s%s", is_first ? "variants    " : "            ", variant->name);
+        is_first = false;
         if (variant->isa != NULL && variant->isa[0] != '\0') {
             printf(" (%s)", variant->isa);
         }
@@ -205,7 +222,7 @@ static void print_line(const char *title, const char *text)
     }
 }
 
-static void print_op(const opd_op *op)
+static void print_op(const opd_op *op, bool with_wrong)
 {
     printf("%s.%s      %s\n", op->domain, op->name, or_nothing(op->summary));
     if (op->since_version > 0) {
@@ -221,7 +238,7 @@ static void print_op(const opd_op *op)
     print_line("determinism", levels[op->determinism]);
     print_line("in place", op->in_place);
     print_line("stages", op->checkpoints);
-    print_variants(op);
+    print_variants(op, with_wrong);
 }
 
 static opd_status print_all(void)
@@ -244,6 +261,9 @@ static int run(const opd_command *self, int argc, char **argv)
 {
     ops_options o = { 0 };
     opd_command_parse(self, &o.shared, argc, argv);
+    if (o.library != NULL && opd_guest_load(o.library) != OPD_OK) {
+        return opd_trouble();
+    }
     json_t *array = json_array();
     const opd_routine *routine = o.name != NULL ? find_routine(o.name) : NULL;
     bool is_found = o.name == NULL;
@@ -256,7 +276,7 @@ static int run(const opd_command *self, int argc, char **argv)
         is_found = true;
         json_array_append_new(array, op_object(op));
         if (o.name != NULL && !o.shared.is_json && !o.shared.is_quiet) {
-            print_op(op);
+            print_op(op, o.shared.verbosity > 0);
         }
     }
     json_t *document = json_object();
@@ -279,10 +299,12 @@ const opd_command opd_command_ops = {
     .name = "ops",
     .synopsis = "[NAME]",
     .summary = "List the operators this build knows, or print one contract",
+    .details = "With -v, variants that are wrong on purpose are listed too; the tool is tried on them.",
     .examples = "  ops-debug ops\n"
                 "  ops-debug ops dgemm\n"
                 "  ops-debug ops LayerNormalization --json\n"
-                "  ops-debug ops cblas_zgemv64_\n",
+                "  ops-debug ops cblas_zgemv64_\n"
+                "  ops-debug ops --library ./my_norm.so RmsNorm\n",
     .options = options,
     .parse = parse,
     .run = run,

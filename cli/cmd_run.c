@@ -285,7 +285,7 @@ static void report(const run_options *o, const run_state *state, int exit_status
             memcpy(library, " --library ", sizeof " --library ");
             opd_phrase_shell(library + strlen(library), sizeof library - strlen(library), o->making.library);
         }
-        opd_print_next(exit_status == OPD_EXIT_OK ? "ops-debug replay %s%s" : "ops-debug reduce %s -o min.opsb%s",
+        opd_print_next(exit_status != OPD_EXIT_FOUND ? "ops-debug replay %s%s" : "ops-debug reduce %s -o min.opsb%s",
                        words, library);
     }
 }
@@ -386,6 +386,12 @@ static opd_status save_sample(const run_options *o, const run_state *state)
     return status;
 }
 
+/* Did the variant run and get judged, or did this machine, the library or the tool not let it? */
+static bool is_verdict(const opd_replay_result *result)
+{
+    return result->observed.outcome != OPD_OUTCOME_HARNESS && result->observed.outcome != OPD_OUTCOME_UNSUPPORTED;
+}
+
 static int run(const opd_command *self, int argc, char **argv)
 {
     run_options o = { .making = OPD_MAKING_INIT, .replay = OPD_REPLAY_OPTIONS_INIT };
@@ -408,10 +414,11 @@ static int run(const opd_command *self, int argc, char **argv)
         status = save(&o, &state);
     }
     if (status == OPD_OK) {
+        bool has_verdict = is_verdict(&state.result) && (!state.has_exact || is_verdict(&state.exact));
         bool is_found =
             state.has_references ? state.references.is_found : state.result.observed.outcome != OPD_OUTCOME_OK;
         bool is_right = !is_found && !is_exact_at_fault(&state);
-        exit_status = is_right ? OPD_EXIT_OK : OPD_EXIT_FOUND;
+        exit_status = !has_verdict ? OPD_EXIT_TROUBLE : is_right ? OPD_EXIT_OK : OPD_EXIT_FOUND;
         if (o.shared.is_json) {
             print_document(&state, exit_status);
         } else if (!o.shared.is_quiet) {

@@ -10,6 +10,7 @@
 
 #include "detect.h"
 #include "document.h"
+#include "guest.h"
 #include "making.h"
 #include "phrases.h"
 #include "screen.h"
@@ -218,7 +219,7 @@ static int run(const opd_command *self, int argc, char **argv)
                           .jobs = o.jobs,
                           .all_dtypes = o.all_dtypes,
                           .what = o.making.op };
-    opd_status status = o.making.library != NULL ? opd_library_load(o.making.library) : OPD_OK;
+    opd_status status = o.making.library != NULL ? opd_guest_load(o.making.library) : OPD_OK;
     if (status == OPD_OK) {
         status = opd_making_find(&trying.op, o.making.op);
     }

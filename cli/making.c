@@ -4,9 +4,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <opsdebug/kernel.h>
 #include <opsdebug/memory.h>
 
+#include "guest.h"
 #include "making.h"
 #include "trial.h"
 
@@ -117,7 +117,7 @@ opd_status opd_making_find(const opd_op **out, const char *name)
 opd_status opd_making_case(opd_case *out, const opd_making *making)
 {
     const opd_op *op = NULL;
-    opd_status status = making->library != NULL ? opd_library_load(making->library) : OPD_OK;
+    opd_status status = making->library != NULL ? opd_guest_load(making->library) : OPD_OK;
     if (status == OPD_OK) {
         status = opd_making_find(&op, making->op);
     }

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include <opsdebug/kernel.h>
-
+#include "guest.h"
 #include "phrases.h"
 #include "screen.h"
 
@@ -65,9 +64,7 @@ void opd_trial_progress(void *context, const char *what, uint64_t elapsed_ms)
 /* An operator of a library of the user's own. BLAS libraries are never loaded here. */
 static opd_status learn_operator(opd_subject *subject, const opd_bundle *bundle, const char *library)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s%s", strchr(library, '/') == NULL ? "./" : "", library);
-    opd_status status = opd_library_load(path);
+    opd_status status = opd_guest_load(library);
     return status == OPD_OK ? opd_bundle_call(&subject->call, bundle, subject->position) : status;
 }
 

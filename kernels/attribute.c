@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call's attributes by name, for definitions and variants. */
+/* What definitions and variants ask a call: its attributes by name, whether its operands are plain memory. */
 #include <string.h>
 
 #include <opsdebug/kernel.h>
@@ -40,4 +40,29 @@ int opd_call_ints(const opd_call *call, const char *name, int64_t *ints)
     }
     memcpy(ints, value->ints, (size_t)value->i * sizeof ints[0]);
     return (int)value->i;
+}
+
+static bool is_contiguous(const opd_tensor *view)
+{
+    int64_t stride = 1;
+    for (int d = view->rank - 1; d >= 0; d--) {
+        if (view->shape[d] == 0) {
+            return true;
+        }
+        if (view->shape[d] != 1 && view->stride[d] != stride) {
+            return false;
+        }
+        stride *= view->shape[d];
+    }
+    return view->mask.kind == OPD_MASK_NONE;
+}
+
+const char *opd_call_strided(const opd_call *call)
+{
+    for (int i = 0; i < call->operand_count; i++) {
+        if ((call->operands[i].flags & OPD_OPERAND_ABSENT) == 0 && !is_contiguous(&call->operands[i].view)) {
+            return "an operand is not contiguous";
+        }
+    }
+    return NULL;
 }

@@ -72,6 +72,8 @@ OPD_PUBLIC double opd_call_real(const opd_call *call, const char *name, double o
 OPD_PUBLIC const char *opd_call_text(const opd_call *call, const char *name, const char *otherwise);
 /* Values into ints[OPD_MAX_INTS]; their number, -1 when absent. */
 OPD_PUBLIC int opd_call_ints(const opd_call *call, const char *name, int64_t *ints);
+/* The reason of a variant that takes contiguous row-major operands only: one that is there is not. NULL = all are. May itself be a `declines`. */
+OPD_PUBLIC const char *opd_call_strided(const opd_call *call);
 
 /* --------------------------------------------------------------------------------------------- variants */
 
@@ -121,7 +123,7 @@ bool opd_variant_is_definition(const opd_variant *variant);
 opd_status opd_variant_run(const opd_variant *variant, const opd_call *call, const opd_workspace *workspace);
 
 /* What of the ISA words this CPU lacks ("avx512f"); NULL = nothing. */
-const char *opd_isa_missing(const char *isa);
+OPD_PUBLIC const char *opd_isa_missing(const char *isa);
 
 /*
  * Runs body(context, i) for parts i = 0 .. parts-1 on up to `threads` threads of a pool (this one included); returns when all are done. Which thread
@@ -132,6 +134,11 @@ OPD_PUBLIC void opd_parallel(int32_t threads, int64_t parts, void (*body)(void *
 
 /* ------------------------------------------------------------------------------------------ a user's library */
 
+/*
+ * A shared object that exports OPD_LIBRARY_ENTRY. It links nothing of ours: what is marked OPD_PUBLIC in these headers (this one, op.h, tensor.h,
+ * status.h, random.h) is exported by the programs that load it. The program loads it for its contracts and runs none of its variants or
+ * definitions; those run in worker processes.
+ */
 #define OPD_LIBRARY_ABI 1
 #define OPD_LIBRARY_ENTRY "opsdebug_library"
 /* What `const opd_library *opsdebug_library(void)` of a shared object returns; everything in it is static. */
@@ -150,7 +157,9 @@ typedef struct opd_library {
 
 /*
  * Loads a user's library and registers its operators and variants (for a known operator: before the ones there are); once, however often asked.
- * errors    E_NOTFOUND no such file, or no entry point; E_UNSUPPORTED another ABI; E_INVALID a malformed contract, named.
+ * A path without '/' is a file of the working directory.
+ * errors    E_NOTFOUND no such file, or no entry point; E_UNSUPPORTED no shared object of this machine, a symbol missing, or another ABI; E_INVALID a
+ *           malformed contract or variant, named.
  */
 opd_status opd_library_load(const char *path);
 

@@ -181,8 +181,8 @@ typedef struct opd_call {
 void opd_value_print_ints(char *text, size_t size, const opd_value *value);
 
 /* Borrowed pointers into call; NULL when there is no such name. */
-opd_value *opd_call_value(opd_call *call, const char *name); /* symbol or attribute */
-opd_operand *opd_call_operand(opd_call *call, const char *name);
+OPD_PUBLIC opd_value *opd_call_value(opd_call *call, const char *name); /* symbol or attribute */
+OPD_PUBLIC opd_operand *opd_call_operand(opd_call *call, const char *name);
 /* Position of the operand whose pointer argument the operand at index shares (at() in the contract); -1 = it has its own. */
 int opd_call_shared(const opd_call *call, int index);
 
@@ -198,7 +198,7 @@ bool opd_call_fits(const opd_call *call);
 bool opd_call_adopt(opd_call *call, const opd_op *op);
 
 /* Evaluates an expression of op's contract on the call's values. errors: E_INVALID unknown name, overflow, division by 0. */
-opd_status opd_call_eval(int64_t *out, const opd_call *call, const char *expression);
+OPD_PUBLIC opd_status opd_call_eval(int64_t *out, const opd_call *call, const char *expression);
 
 /*
  * Fills call from op: default attributes, symbols (128 each, or as set later), smallest ld, inc 1, operands named and

@@ -24,7 +24,7 @@ void opd_philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2
 /* The random block of element index of (seed, stream): counter {index, stream}, key {seed}, low words first. */
 void opd_random_pair(uint64_t out[2], uint64_t seed, uint64_t stream, uint64_t index);
 /* Its first 64 bits. */
-uint64_t opd_random_u64(uint64_t seed, uint64_t stream, uint64_t index);
+OPD_PUBLIC uint64_t opd_random_u64(uint64_t seed, uint64_t stream, uint64_t index);
 
 /* name, text, meaning of a, b */
 #define OPD_FILL_LIST(X)                                                              \
@@ -53,12 +53,12 @@ typedef struct opd_fill {
  * KIND[:A[:B]]: "normal", "uniform:-1:1", "constant:0.5"; seed and stream are 0. Defaults of A, B: uniform -1 1, normal 0 1, constant 1,
  * integers -4 4, ramp 0 1, longtail 1 1. errors: E_INVALID lists the kinds.
  */
-opd_status opd_fill_parse(opd_fill *out, const char *text);
+OPD_PUBLIC opd_status opd_fill_parse(opd_fill *out, const char *text);
 /*
  * Fills the existing elements; position is the row-major logical position, so that views agree. Both parts of a complex element are
  * drawn; constant and ramp set the real part only. The bits are the same on every machine (no libm).
  */
-void opd_tensor_fill(const opd_tensor *view, const opd_fill *fill);
+OPD_PUBLIC void opd_tensor_fill(const opd_tensor *view, const opd_fill *fill);
 
 #ifdef __cplusplus
 }

@@ -43,13 +43,13 @@ typedef enum opd_status {
 } opd_status;
 
 /* Sets the thread's error text (at most 511 bytes, no allocation) and returns status. */
-opd_status opd_fail(opd_status status, const char *format, ...) OPD_PRINTF(2, 3);
+OPD_PUBLIC opd_status opd_fail(opd_status status, const char *format, ...) OPD_PRINTF(2, 3);
 
 /* Prepends "<text>: " to the thread's error text and returns status. */
-opd_status opd_fail_in(opd_status status, const char *format, ...) OPD_PRINTF(2, 3);
+OPD_PUBLIC opd_status opd_fail_in(opd_status status, const char *format, ...) OPD_PRINTF(2, 3);
 
 /* The thread's error text: one line, no newline; "" after opd_error_clear(). Borrowed until the next failure. */
-const char *opd_error_text(void);
+OPD_PUBLIC const char *opd_error_text(void);
 void opd_error_clear(void);
 
 /* "E_FORMAT" and its sentence; never NULL. */

@@ -46,26 +46,26 @@ typedef enum opd_dtype {
 #undef OPD_X
 } opd_dtype;
 
-size_t opd_dtype_size(opd_dtype dtype);         /* bytes of an element; 0 for an unknown code */
-const char *opd_dtype_name(opd_dtype dtype);    /* "f32"; "?" for an unknown code */
-opd_dtype opd_dtype_parse(const char *text);    /* OPD_DTYPE_NONE when unknown */
-opd_dtype opd_dtype_from_onnx(int64_t number);  /* TensorProto.DataType; OPD_DTYPE_NONE for those we have not */
-bool opd_dtype_is_float(opd_dtype dtype);       /* f16 bf16 f32 f64 c64 c128 */
-bool opd_dtype_is_complex(opd_dtype dtype);
-opd_dtype opd_dtype_real(opd_dtype dtype);      /* c64 -> f32, c128 -> f64, else itself */
+OPD_PUBLIC size_t opd_dtype_size(opd_dtype dtype);         /* bytes of an element; 0 for an unknown code */
+OPD_PUBLIC const char *opd_dtype_name(opd_dtype dtype);    /* "f32"; "?" for an unknown code */
+OPD_PUBLIC opd_dtype opd_dtype_parse(const char *text);    /* OPD_DTYPE_NONE when unknown */
+opd_dtype opd_dtype_from_onnx(int64_t number);             /* TensorProto.DataType; OPD_DTYPE_NONE for those we have not */
+OPD_PUBLIC bool opd_dtype_is_float(opd_dtype dtype);       /* f16 bf16 f32 f64 c64 c128 */
+OPD_PUBLIC bool opd_dtype_is_complex(opd_dtype dtype);
+OPD_PUBLIC opd_dtype opd_dtype_real(opd_dtype dtype);      /* c64 -> f32, c128 -> f64, else itself */
 /* Distance of neighbouring numbers of a component at |value|, the smallest subnormal at least; 1 for integers. */
-double opd_dtype_ulp(opd_dtype dtype, double value);
-double opd_dtype_epsilon(opd_dtype dtype);      /* 2^(1-p) of one component: f32 2^-23, f64 2^-52, f16 2^-10, bf16 2^-7; 0 for integers */
+OPD_PUBLIC double opd_dtype_ulp(opd_dtype dtype, double value);
+OPD_PUBLIC double opd_dtype_epsilon(opd_dtype dtype);      /* 2^(1-p) of one component: f32 2^-23, f64 2^-52, f16 2^-10, bf16 2^-7; 0 for integers */
 
 /*
  * One element as a number, both ways; integers beyond 2^53 round. re/im: im is 0 for real types. Storing to a float rounds once, to
  * nearest even; to an integer goes towards zero and saturates, NaN gives 0; to bool: not zero is 1. Any alignment.
  */
-void opd_element_load(opd_dtype dtype, const void *element, double *re, double *im);
-void opd_element_store(opd_dtype dtype, void *element, double re, double im);
+OPD_PUBLIC void opd_element_load(opd_dtype dtype, const void *element, double *re, double *im);
+OPD_PUBLIC void opd_element_store(opd_dtype dtype, void *element, double re, double im);
 /* Likewise for real and integer dtypes, with every bit of a 64-bit integer. */
-long double opd_element_load_wide(opd_dtype dtype, const void *element);
-void opd_element_store_wide(opd_dtype dtype, void *element, long double value);
+OPD_PUBLIC long double opd_element_load_wide(opd_dtype dtype, const void *element);
+OPD_PUBLIC void opd_element_store_wide(opd_dtype dtype, void *element, long double value);
 
 /*
  * Which elements of a view exist (may be read and written). Rank-2 kinds are over the logical indices (i, j).
@@ -105,24 +105,25 @@ typedef struct opd_tensor {
 } opd_tensor;
 
 /* A view of contiguous row-major memory. errors: E_INVALID rank, negative or overflowing shape. */
-opd_status opd_tensor_contiguous(opd_tensor *out, opd_dtype dtype, int32_t rank, const int64_t *shape, void *data);
+OPD_PUBLIC opd_status opd_tensor_contiguous(opd_tensor *out, opd_dtype dtype, int32_t rank, const int64_t *shape,
+                                            void *data);
 
 /* Checks what may come from a file: dtype, rank, shape >= 0, mask against rank and shape, count and span within int64. */
 opd_status opd_tensor_check(const opd_tensor *view);
 
 /* Number of index tuples (masked ones counted), and of elements that exist. View must be checked. */
-int64_t opd_tensor_count(const opd_tensor *view);
+OPD_PUBLIC int64_t opd_tensor_count(const opd_tensor *view);
 int64_t opd_tensor_existing(const opd_tensor *view);
 /* Bytes of the packed form: existing elements, stride-0 dims once, times the element size. */
 uint64_t opd_tensor_packed_bytes(const opd_tensor *view);
 /* Byte range [*low, *high) relative to data that holds every existing element; 0, 0 when there is none. */
 void opd_tensor_span(const opd_tensor *view, int64_t *low, int64_t *high);
 /* Does index exist under the mask? */
-bool opd_tensor_exists(const opd_tensor *view, const int64_t *index);
+OPD_PUBLIC bool opd_tensor_exists(const opd_tensor *view, const int64_t *index);
 /* Byte offset of index from data. */
-int64_t opd_tensor_offset(const opd_tensor *view, const int64_t *index);
+OPD_PUBLIC int64_t opd_tensor_offset(const opd_tensor *view, const int64_t *index);
 /* The index tuple of the n-th index in row-major order of the shape. */
-void opd_tensor_unflatten(const opd_tensor *view, int64_t flat, int64_t *index);
+OPD_PUBLIC void opd_tensor_unflatten(const opd_tensor *view, int64_t flat, int64_t *index);
 
 /* DLPack 0.6 view of the same memory; shape and strides are borrowed from view. errors: E_UNSUPPORTED bool, masks. */
 opd_status opd_tensor_to_dlpack(DLTensor *out, const opd_tensor *view);
@@ -208,7 +209,7 @@ void opd_tensor_scan(const opd_tensor *view, void *packed, opd_digest *digest, o
 bool opd_kernels_choose(const char *isa);
 
 /* "f32[128, 64]" plus " strides (1, 128)" when not row-major contiguous, plus the mask; truncated to size. */
-void opd_tensor_describe(char *text, size_t size, const opd_tensor *view);
+OPD_PUBLIC void opd_tensor_describe(char *text, size_t size, const opd_tensor *view);
 
 #ifdef __cplusplus
 }

@@ -10,29 +10,9 @@ enum { PARTS_PER_THREAD = 4 };
 static const int64_t stream_bytes = (int64_t)16 << 20;
 static const int64_t stream_row_bytes = 2048;
 
-static bool is_contiguous(const opd_tensor *view)
-{
-    int64_t stride = 1;
-    for (int d = view->rank - 1; d >= 0; d--) {
-        if (view->shape[d] == 0) {
-            return true;
-        }
-        if (view->shape[d] != 1 && view->stride[d] != stride) {
-            return false;
-        }
-        stride *= view->shape[d];
-    }
-    return view->mask.kind == OPD_MASK_NONE;
-}
-
 const char *opd_rows_decline(const opd_call *call)
 {
-    for (int i = 0; i < call->operand_count; i++) {
-        if ((call->operands[i].flags & OPD_OPERAND_ABSENT) == 0 && !is_contiguous(&call->operands[i].view)) {
-            return "an operand is not contiguous";
-        }
-    }
-    return NULL;
+    return opd_call_strided(call);
 }
 
 const char *opd_rows_decline_integers(const opd_call *call)
