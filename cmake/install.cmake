@@ -7,4 +7,6 @@ install(FILES ${CMAKE_BINARY_DIR}/ops-debug.1 DESTINATION ${CMAKE_INSTALL_MANDIR
 # Relative, so that any --prefix works.
 file(RELATIVE_PATH opd_prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/opsdebug.pc.in ${CMAKE_BINARY_DIR}/opsdebug.pc @ONLY)
+# With PKG_CONFIG_PATH at the build tree, pkg-config takes this one.
+configure_file(${CMAKE_CURRENT_LIST_DIR}/opsdebug-uninstalled.pc.in ${CMAKE_BINARY_DIR}/opsdebug-uninstalled.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/opsdebug.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cmake --install` into a folder of its own: what is installed records and replays, and a C program builds against it by pkg-config."""
+"""`cmake --install` into a folder of its own: what is installed records and replays, and a C program and an operator of one's own build against it by pkg-config."""
 import json
 import os
 import pathlib
@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def run(command, folder, environment, status=0):
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == status, f"{command}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
 
@@ -59,6 +59,15 @@ def builds_by_pkg_config(folder, environment, library, description):
     assert failure["outcome"] == "nan", failure
 
 
+def makes_operators(folder, environment, description):
+    """A project of `new` builds against the installed headers, and the installed programs load what it builds."""
+    environment = dict(environment, PKG_CONFIG_PATH=str(description.parent))
+    step = re.search(r"^next: (.*)$", run(["ops-debug", "new", "my_operator"], folder, environment), re.M).group(1)
+    said = run(["sh", "-c", step + " -V"], folder, environment)
+    assert "100% tests passed" in said and "PASS" in said, said
+    assert str(ROOT) not in (folder / "my_operator/build/CMakeCache.txt").read_text()
+
+
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     if re.search(r"^OPD_SANITIZE:\w+=.+$", (build / "CMakeCache.txt").read_text(), re.M):
@@ -71,6 +80,7 @@ def main():
         environment = dict(os.environ, PATH=f"{prefix}/bin:/usr/bin:/bin", NO_COLOR="1", LC_ALL="C")
         records_and_replays(folder, environment)
         builds_by_pkg_config(folder, environment, library, description)
+        makes_operators(folder, environment, description)
     return 0
 
 

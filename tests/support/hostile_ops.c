@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A user's library that does what a tool must survive. The operator Keep copies its input; its variants misbehave in one way each. With OPD_TEST_BREAK
+ * set, the library itself is broken in the way that the word says.
+ */
+#include <fenv.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <opsdebug/kernel.h>
+
+static int64_t count_of(const opd_call *call)
+{
+    return opd_tensor_count(&call->operands[0].view);
+}
+
+static void keep(const opd_call *call)
+{
+    memcpy(call->operands[1].view.data, call->operands[0].view.data, (size_t)count_of(call) * sizeof(float));
+}
+
+static opd_status define(opd_definition_work *work)
+{
+    const char *broken = getenv("OPD_TEST_BREAK");
+    if (broken != NULL && strcmp(broken, "definition") == 0) {
+        abort();
+    }
+    for (int64_t i = 0; i < work->array[1].count; i++) {
+        work->array[1].value[i] = work->array[0].value[i];
+        if (work->array[1].gauge != NULL) {
+            work->array[1].gauge[i] = fabsl(work->array[0].value[i]);
+        }
+    }
+    return OPD_OK;
+}
+
+#define VARIANT(name) static opd_status run_##name(const opd_call *call, const opd_workspace *workspace)
+
+static volatile int *volatile nowhere; /* NULL */
+
+VARIANT(keeps)
+{
+    (void)workspace;
+    keep(call);
+    return OPD_OK;
+}
+
+VARIANT(crashes)
+{
+    (void)workspace;
+    keep(call);
+    *nowhere = 1;
+    return OPD_OK;
+}
+
+VARIANT(recurses)
+{
+    volatile char block[4096];
+    block[0] = (char)call->operand_count;
+    opd_status status = block[0] == 99 ? OPD_OK : run_recurses(call, workspace);
+    return block[0] == 0 ? OPD_OK : status; /* no tail call */
+}
+
+VARIANT(hangs)
+{
+    (void)call;
+    (void)workspace;
+    while (getpid() > 0) {
+    }
+    return OPD_OK;
+}
+
+VARIANT(outside)
+{
+    (void)workspace;
+    keep(call);
+    ((volatile float *)call->operands[1].view.data)[count_of(call)] = 1;
+    return OPD_OK;
+}
+
+VARIANT(exits)
+{
+    (void)workspace;
+    keep(call);
+    exit(0);
+}
+
+VARIANT(closes)
+{
+    (void)workspace;
+    keep(call);
+    for (int i = 0; i < 64; i++) {
+        close(i);
+    }
+    return OPD_OK;
+}
+
+VARIANT(talks)
+{
+    (void)workspace;
+    keep(call);
+    for (int i = 0; i < 100000; i++) {
+        printf("PASS {\"verdict\": \"PASS\"} line %d of a log nobody asked for\n", i);
+    }
+    return OPD_OK;
+}
+
+VARIANT(rounds)
+{
+    (void)workspace;
+    keep(call);
+    fesetround(FE_TOWARDZERO);
+    return OPD_OK;
+}
+
+/* Precision of x87 to 24 bits, by which every long double afterwards would be computed. */
+VARIANT(shortens)
+{
+    unsigned short word = 0;
+    (void)workspace;
+    keep(call);
+    __asm__ volatile("fnstcw %0" : "=m"(word));
+    word = (unsigned short)(word & ~0x300U);
+    __asm__ volatile("fldcw %0" : : "m"(word));
+    return OPD_OK;
+}
+
+VARIANT(devours)
+{
+    size_t size = (size_t)100 << 30;
+    void *block = malloc(size);
+    (void)workspace;
+    if (block == NULL) {
+        return opd_fail(OPD_E_NOMEM, "no %zu bytes", size);
+    }
+    memset(block, 1, size);
+    keep(call);
+    free(block);
+    return OPD_OK;
+}
+
+VARIANT(refuses)
+{
+    (void)call;
+    (void)workspace;
+    return OPD_E_INVALID;
+}
+
+static const opd_call *later_call;
+
+static void *write_later(void *unused)
+{
+    (void)unused;
+    usleep(300000);
+    keep(later_call);
+    return NULL;
+}
+
+static void *crash_later(void *unused)
+{
+    (void)unused;
+    usleep(1000);
+    abort();
+}
+
+static void *sleep_on(void *unused)
+{
+    (void)unused;
+    pause();
+    return NULL;
+}
+
+static void start(void *(*body)(void *))
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, body, NULL);
+    pthread_detach(thread);
+}
+
+VARIANT(late)
+{
+    (void)workspace;
+    later_call = call;
+    start(write_later);
+    return OPD_OK;
+}
+
+VARIANT(afterwards)
+{
+    (void)workspace;
+    keep(call);
+    start(crash_later);
+    return OPD_OK;
+}
+
+VARIANT(lingers)
+{
+    (void)workspace;
+    keep(call);
+    for (int i = 0; i < 8; i++) {
+        start(sleep_on);
+    }
+    return OPD_OK;
+}
+
+static opd_status shape(opd_call *call)
+{
+    const char *broken = getenv("OPD_TEST_BREAK");
+    int64_t first = call->operands[0].view.rank > 0 ? call->operands[0].view.shape[0] : 0;
+    if (broken != NULL && strcmp(broken, "shape") == 0) {
+        abort();
+    }
+    if (first == 13) {
+        abort();
+    }
+    return OPD_OK;
+}
+
+#define KEEP(id)                                                         \
+    {                                                                    \
+        .name = #id, .run = run_##id, .determinism = OPD_DETERMINISM_RUN \
+    }
+static opd_variant variants[] = {
+    KEEP(keeps),   KEEP(crashes), KEEP(recurses), KEEP(hangs),      KEEP(outside),
+    KEEP(exits),   KEEP(closes),  KEEP(talks),    KEEP(rounds),     KEEP(shortens),
+    KEEP(devours), KEEP(refuses), KEEP(late),     KEEP(afterwards), KEEP(lingers),
+};
+static opd_op ops[] = {
+    { .domain = "hostile",
+      .name = "Keep",
+      .types = "f32",
+      .signature = "X:T[n...] -> Y:T[n...]",
+      .attributes = "axis:i=0 mode:s=one|two",
+      .flops = "prod(n)",
+      .reduction = "0",
+      .summary = "Y = X",
+      .shape = shape,
+      .bound = { .kind = OPD_BOUND_BITS } },
+};
+static opd_kernel kernels[] = { { "hostile", "Keep", define, variants, (int)(sizeof variants / sizeof *variants) } };
+static opd_library library = { OPD_LIBRARY_INIT, .ops = ops, .op_count = 1, .kernels = kernels, .kernel_count = 1 };
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *broken = getenv("OPD_TEST_BREAK");
+    if (broken != NULL && strcmp(broken, "constructor") == 0) {
+        raise(SIGSEGV);
+    }
+    puts("the library greets");
+}
+
+static const struct break_text {
+    const char *word;
+    const char **place;
+    const char *text;
+} texts[] = {
+    { "signature", &ops[0].signature, "X:T[n..., -> Y:T[n...]" },
+    { "symbol", &ops[0].signature, "X:T[n...] -> Y:T[m + 1]" },
+    { "type", &ops[0].types, "f32 f33" },
+    { "attribute", &ops[0].attributes, "axis:q=0" },
+    { "flops", &ops[0].flops, "2 * nobody" },
+    { "no-signature", &ops[0].signature, NULL },
+    { "no-domain", &ops[0].domain, NULL },
+    { "taken", &ops[0].domain, "ai.onnx" },
+    { "twins", &variants[1].name, "keeps" },
+    { "naive", &variants[1].name, "naive" },
+    { "unnamed", &variants[1].name, NULL },
+    { "stranger", &kernels[0].name, "Kept" },
+};
+
+OPD_PUBLIC const opd_library *opsdebug_library(void);
+const opd_library *opsdebug_library(void)
+{
+    const char *broken = getenv("OPD_TEST_BREAK");
+    broken = broken != NULL ? broken : "";
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (strcmp(texts[i].word, broken) == 0) {
+            *texts[i].place = texts[i].text;
+        }
+    }
+    if (strcmp(broken, "taken") == 0) {
+        ops[0].name = kernels[0].name = "Relu";
+        kernels[0].domain = "ai.onnx";
+    }
+    library.abi = strcmp(broken, "abi") == 0 ? 77 : library.abi;
+    library.call_bytes += strcmp(broken, "sizes") == 0 ? 8 : 0;
+    library.op_count = strcmp(broken, "empty") == 0 ? 0 : library.op_count;
+    library.kernel_count = strcmp(broken, "empty") == 0 ? 0 : library.kernel_count;
+    ops[0].bound.limit = strcmp(broken, "bound") == 0 ? -1.0F : 0;
+    variants[1].determinism = strcmp(broken, "level") == 0 ? (opd_determinism)9 : variants[1].determinism;
+    variants[1].run = strcmp(broken, "no-run") == 0 ? NULL : variants[1].run;
+    if (strcmp(broken, "leaves") == 0) {
+        exit(0);
+    }
+    return strcmp(broken, "nothing") == 0 ? NULL : &library;
+}
