@@ -14,8 +14,8 @@ typedef struct opd_trial_oracle {
     opd_replay_options options; /* the way that shows the failure */
     opd_failure expected;
     char overflow[OPD_NAME]; /* operand whose offsets overflow, of a crash; "" = none */
-    const char *path;     /* of the result; PATH.best holds the best so far */
-    opd_lineage *lineage; /* steps accepted so far */
+    const char *path;        /* of the result; PATH.best holds the best so far */
+    opd_lineage *lineage;    /* steps accepted so far */
     int lineage_count;
     uint32_t
         tries; /* runs of the final form until it must have failed: more than 1 for a failure that comes and goes */
