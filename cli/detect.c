@@ -16,7 +16,7 @@ typedef struct evidence {
     const opd_probe *probes;
     const opd_finding *findings;
     int count;
-    int failed[OPD_PROBE_KINDS], tried[OPD_PROBE_KINDS];
+    int failed[OPD_PROBE_KINDS];
 } evidence;
 
 static bool is_failed(const evidence *of, int index)
@@ -134,11 +134,13 @@ static const char *kind_of_conduct(const evidence *of)
     return NULL;
 }
 
-/* Old content of an output, read. */
+/* Old content of an output, or of the workspace, read. */
 static bool reads_unwritten(const evidence *of)
 {
     for (int i = 0; i < of->count; i++) {
-        if (is_failed(of, i) && strstr(of->findings[i].result.observed.reason, "old content") != NULL) {
+        const char *reason = of->findings[i].result.observed.reason;
+        bool is_old = strstr(reason, "old content") != NULL || strstr(reason, "unwritten workspace") != NULL;
+        if (is_failed(of, i) && is_old) {
             return true;
         }
     }
@@ -402,7 +404,6 @@ const char *opd_detect_kind(const opd_op *op, const opd_probe_list *probes, cons
     evidence of = { .op = op, .probes = probes->items, .findings = findings, .count = probes->count };
     int failed = 0;
     for (int i = 0; i < of.count; i++) {
-        of.tried[of.probes[i].kind] += findings[i].status == OPD_OK;
         of.failed[of.probes[i].kind] += is_failed(&of, i);
         failed += is_failed(&of, i);
     }

@@ -3,16 +3,22 @@
  * Canary values. For floating types a quiet NaN whose payload says: ours, of which operand, content or surroundings, and random
  * bits. Arithmetic hands payloads on, so a result often still tells where the NaN came from.
  *
- *   f64  payload bits 50..31 tag, 30 content, 29..27 operand, 26..0 random
- *   f32  payload bits 21..15 tag, 14 content, 13..11 operand, 10..0 random
+ *   f64  payload bits 50..31 tag, 30 content, 29..26 operand, 25..0 random
+ *   f32  payload bits 21..15 tag, 14 content, 13..10 operand, 9..0 random
  * Other types: random bytes.
  */
+#include <assert.h>
 #include <string.h>
+
+#include <opsdebug/contract.h>
 
 #include "canary.h"
 
 #define TAG_64 UINT64_C(0x5cade)
 #define TAG_32 UINT32_C(0x5a)
+
+static_assert(OPD_MAX_OPERANDS <= OPD_CANARY_WORKSPACE,
+              "four bits hold the number of an operand, or that it is the workspace");
 
 void opd_canary_fill(uint8_t *from, const uint8_t *to, uintptr_t phase, opd_dtype dtype, int operand, bool is_content)
 {
@@ -29,11 +35,11 @@ void opd_canary_fill(uint8_t *from, const uint8_t *to, uintptr_t phase, opd_dtyp
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         if (size == 8) {
             uint64_t word = UINT64_C(0x7ff8) << 48 | TAG_64 << 31 | (uint64_t)is_content << 30 |
-                            (uint64_t)(operand & 7) << 27 | state >> 37;
+                            (uint64_t)(operand & 15) << 26 | state >> 38;
             memcpy(from, &word, 8);
         } else if (size == 4) {
             uint32_t word = UINT32_C(0x7fc00000) | TAG_32 << 15 | (uint32_t)is_content << 14 |
-                            (uint32_t)(operand & 7) << 11 | (uint32_t)(state >> 53);
+                            (uint32_t)(operand & 15) << 10 | (uint32_t)(state >> 54);
             memcpy(from, &word, 4);
         } else {
             *from = (uint8_t)(state >> 56);
@@ -53,12 +59,12 @@ opd_canary opd_canary_read(opd_dtype part, const void *element)
         memcpy(&wide, element, 8);
         canary.is_canary = (wide >> 31 & 0xfffff) == TAG_64 && (wide >> 51 & 0xfff) == 0xfff;
         canary.is_content = (wide >> 30 & 1) != 0;
-        canary.operand = (int)(wide >> 27 & 7);
+        canary.operand = (int)(wide >> 26 & 15);
     } else if (part == OPD_F32) {
         memcpy(&narrow, element, 4);
         canary.is_canary = (narrow >> 15 & 0x7f) == TAG_32 && (narrow >> 22 & 0x1ff) == 0x1ff;
         canary.is_content = (narrow >> 14 & 1) != 0;
-        canary.operand = (int)(narrow >> 11 & 7);
+        canary.operand = (int)(narrow >> 10 & 15);
     }
     return canary;
 }

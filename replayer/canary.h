@@ -7,10 +7,12 @@
 
 #include <opsdebug/tensor.h>
 
+#define OPD_CANARY_WORKSPACE 15 /* in place of an operand's number */
+
 typedef struct opd_canary {
     bool is_canary;
     bool is_content; /* content of an operand, else its surroundings */
-    int operand;
+    int operand;     /* or OPD_CANARY_WORKSPACE; -1 = no canary */
 } opd_canary;
 
 /* Fills [from, to); elements of dtype are at addresses phase + k * size. */

@@ -132,6 +132,11 @@ static void read_payload(opd_failure *failure, const opd_judge *judge, const opd
     size_t used = strlen(failure->reason);
     for (int k = 0; k < item->parts; k++) {
         opd_canary canary = opd_canary_read(part, item->element + (size_t)k * opd_dtype_size(part));
+        if (canary.is_canary && canary.operand == OPD_CANARY_WORKSPACE) {
+            snprintf(failure->reason + used, sizeof failure->reason - used,
+                     "; its payload is a canary: unwritten workspace was read");
+            return;
+        }
         if (!canary.is_canary || canary.operand >= judge->call->operand_count) {
             continue;
         }

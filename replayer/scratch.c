@@ -18,7 +18,8 @@ static size_t page_up(size_t value)
 
 opd_status opd_scratch_map(opd_scratch *out, opd_job *job, size_t size, opd_guard pass)
 {
-    opd_scratch scratch = { .size = size };
+    /* Scratch of the narrow types is f32. */
+    opd_scratch scratch = { .size = size, .dtype = job->call.dtype == OPD_F64 ? OPD_F64 : OPD_F32 };
     size_t slack = pass == OPD_GUARD_NONE ? SLACK_BYTES : 0;
     if (size > LIMIT) {
         return opd_fail(OPD_E_LIMIT, "the variant wants a workspace of %zu bytes", size);
@@ -54,7 +55,8 @@ opd_status opd_scratch_map(opd_scratch *out, opd_job *job, size_t size, opd_guar
 /* The canary depends on the place alone, so that it can be told again. */
 static void fill(uint8_t *to, const opd_scratch *scratch)
 {
-    opd_canary_fill(to, to + (scratch->map_high - scratch->map_low), (uintptr_t)to, OPD_F32, 7, false);
+    opd_canary_fill(to, to + (scratch->map_high - scratch->map_low), (uintptr_t)to, scratch->dtype,
+                    OPD_CANARY_WORKSPACE, false);
 }
 
 void opd_scratch_fill(const opd_scratch *scratch)

@@ -11,6 +11,7 @@ typedef struct opd_scratch {
     uint8_t *map_low, *map_high; /* accessible */
     uint8_t *low;                /* of the workspace, aligned to 64 */
     size_t size;
+    opd_dtype dtype; /* of the canaries */
 } opd_scratch;
 
 /* Notes the region in the job too. errors: E_NOMEM, E_LIMIT. */

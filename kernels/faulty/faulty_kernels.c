@@ -137,6 +137,13 @@ static size_t one_row(const opd_call *call, int32_t threads)
         .determinism = OPD_DETERMINISM_ISA, .fault = what, .shows = form                         \
     }
 
+/* With a row of scratch memory. */
+#define SCRATCH(function, takes, what, form)                                                                           \
+    {                                                                                                                  \
+        .name = "faulty-" #function, .isa = "", .declines = takes, .workspace = one_row, .run = opd_faulty_##function, \
+        .determinism = OPD_DETERMINISM_ISA, .fault = what, .shows = form                                               \
+    }
+
 static const opd_variant add[] = {
     FAULTY(add_tail, declines_others, "unwritten", "[1];[1]"),
     FAULTY(add_tail_read, declines, "out-of-bounds-read", "[1];[1] | | guard"),
@@ -185,14 +192,8 @@ static const opd_variant sigmoid[] = {
 static const opd_variant softmax[] = {
     FAULTY(softmax_no_max, declines_small_axis, "range", "[1,1] | | fill=constant:100"),
     FAULTY(softmax_axis, declines_small_axis, "definition", "[1,2]"),
-    { .name = "faulty-softmax_overrun",
-      .isa = "",
-      .declines = declines_small_axis,
-      .workspace = one_row,
-      .run = opd_faulty_softmax_overrun,
-      .determinism = OPD_DETERMINISM_ISA,
-      .fault = "workspace-overrun",
-      .shows = "[1,1]" },
+    SCRATCH(softmax_overrun, declines_small_axis, "workspace-overrun", "[1,1]"),
+    SCRATCH(softmax_scratch, declines_small_axis, "reads-unwritten", "[1,1]"),
     FAULTY(softmax_alias, declines_small_axis, "alias", "[1,1] | | in-place"),
     FAULTY(softmax_last, declines_small_axis, "definition", "[1,2]"),
     FAULTY(softmax_state, declines_small_axis, "stale-state", "[1,1] | | poisoned"),

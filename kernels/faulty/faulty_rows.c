@@ -86,6 +86,21 @@ opd_status opd_faulty_softmax_overrun(const opd_call *call, const opd_workspace 
     return OPD_OK;
 }
 
+/* Adds up in a scratch row that nobody has cleared. */
+opd_status opd_faulty_softmax_scratch(const opd_call *call, const opd_workspace *workspace)
+{
+    int64_t count = opd_faulty_row(call, 0);
+    float *scratch = workspace->bytes;
+    for (int64_t row = 0; row < opd_faulty_rows(call, 0); row++) {
+        const float *in = opd_faulty_data(call, 0) + row * count;
+        for (int64_t i = 0; i < count; i++) {
+            scratch[i] = scratch[i] * 0.0F + in[i];
+        }
+        softmax_row(opd_faulty_data(call, 1) + row * count, scratch, count, largest_of(scratch, count));
+    }
+    return OPD_OK;
+}
+
 /* Writes the exponentials, then reads the input again, which they may have replaced. */
 opd_status opd_faulty_softmax_alias(const opd_call *call, const opd_workspace *workspace)
 {

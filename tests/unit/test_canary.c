@@ -32,6 +32,28 @@ static void payload_survives_arithmetic(void **state)
     assert_memory_not_equal(&wide[0], &wide[1], 8); /* a copy of one is not another */
 }
 
+/* Each of the twelve operands and the workspace by its own number; the layout as the head of canary.c has it. */
+static void every_operand_has_its_own_number(void **state)
+{
+    (void)state;
+    for (int operand = 0; operand <= OPD_CANARY_WORKSPACE; operand++) {
+        uint64_t wide = 0;
+        uint32_t narrow = 0;
+        bool is_content = operand % 2 == 0;
+        opd_canary_fill((uint8_t *)&wide, (uint8_t *)(&wide + 1), (uintptr_t)&wide, OPD_F64, operand, is_content);
+        opd_canary_fill((uint8_t *)&narrow, (uint8_t *)(&narrow + 1), (uintptr_t)&narrow, OPD_F32, operand, is_content);
+        assert_int_equal(wide >> 26,
+                         UINT64_C(0x7ff8) << 22 | UINT64_C(0x5cade) << 5 | (is_content ? 16 : 0) | (uint64_t)operand);
+        assert_int_equal(narrow >> 10, 0x7fc00000U >> 10 | 0x5aU << 5 | (is_content ? 16U : 0U) | (uint32_t)operand);
+        opd_canary found = opd_canary_read(OPD_F64, &wide);
+        assert_true(found.is_canary && found.is_content == is_content);
+        assert_int_equal(found.operand, operand);
+        found = opd_canary_read(OPD_F32, &narrow);
+        assert_true(found.is_canary && found.is_content == is_content);
+        assert_int_equal(found.operand, operand);
+    }
+}
+
 static void ordinary_values_are_no_canaries(void **state)
 {
     static const double wide[] = { 0, -1.5, INFINITY, (double)NAN, -(double)NAN, 1e-310 };
@@ -74,9 +96,8 @@ static void integers_get_varied_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(payload_survives_arithmetic),
-        cmocka_unit_test(ordinary_values_are_no_canaries),
-        cmocka_unit_test(words_keep_step_with_misaligned_elements),
+        cmocka_unit_test(payload_survives_arithmetic),     cmocka_unit_test(every_operand_has_its_own_number),
+        cmocka_unit_test(ordinary_values_are_no_canaries), cmocka_unit_test(words_keep_step_with_misaligned_elements),
         cmocka_unit_test(integers_get_varied_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
