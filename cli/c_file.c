@@ -109,6 +109,7 @@ opd_status opd_c_file_write(opd_c_file *file, const opd_trial_oracle *oracle)
         .symbol = last->symbol,
         .core = core[0] != '\0' ? core : NULL,
         .threads = last->threads,
+        .seconds = oracle->options.timeout_ms / 1000 + (oracle->options.timeout_ms % 1000 != 0),
     };
     expected_values values = { 0 };
     opd_replay_result seen = { 0 };

@@ -103,7 +103,7 @@ static void add_all(opd_grouping *grouping, group_options *o)
 {
     for (size_t i = 0; i < o->paths.count; i++) {
         opd_bundle *bundle = NULL;
-        opd_status status = opd_source_open(&bundle, o->paths.items[i], &o->shared);
+        opd_status status = opd_source_glance(&bundle, o->paths.items[i], &o->shared);
         if (status == OPD_OK) {
             status = opd_grouping_add(grouping, bundle);
         }

@@ -102,7 +102,7 @@ static void add_row(folder_view *view, const char *path)
     opd_bundle *bundle = NULL;
     folder_row row;
     const char *name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
-    if (opd_source_open(&bundle, path, &view->options->shared) != OPD_OK) {
+    if (opd_source_glance(&bundle, path, &view->options->shared) != OPD_OK) {
         opd_unread_add(&view->unread, path);
         return;
     }

@@ -136,7 +136,24 @@ void opd_unread_done(opd_unread *unread)
     opd_paths_done(&unread->reasons);
 }
 
-opd_status opd_source_open(opd_bundle **out, const char *path, const opd_shared *shared)
+static void say_damage(const opd_bundle *bundle)
+{
+    const opd_bundle_state *state = opd_bundle_state_of(bundle);
+    char damage[96] = "";
+    if (!state->is_partial && state->damaged == 0) {
+        return;
+    }
+    if (state->damaged > 0) {
+        snprintf(damage, sizeof damage, "%sdamaged in %" PRIu64 " place%s, first at offset %" PRIu64,
+                 state->is_partial ? ", " : "", state->damaged, opd_phrase_plural(state->damaged), state->first_damage);
+    }
+    fprintf(stderr,
+            "ops-debug: %s: %s%s; %" PRIu64 " whole record%s read; ops-debug salvage makes a sound bundle of that\n",
+            opd_bundle_path(bundle), state->is_partial ? "not complete" : "", damage, state->records,
+            opd_phrase_plural(state->records));
+}
+
+static opd_status open_bundle(opd_bundle **out, const char *path, const opd_shared *shared, bool is_glance)
 {
     if (opd_path_is_directory(path)) {
         return opd_fail(OPD_E_IO, "%s: is a directory; give one bundle in it (ops-debug show %s lists them)", path,
@@ -147,20 +164,23 @@ opd_status opd_source_open(opd_bundle **out, const char *path, const opd_shared 
         /* The layer below may have named the path already. */
         return strstr(opd_error_text(), path) != NULL ? status : opd_fail_in(status, "%s", path);
     }
-    const opd_bundle_state *state = opd_bundle_state_of(*out);
-    if (shared->is_quiet || (!state->is_partial && state->damaged == 0)) {
-        return OPD_OK;
+    if (!shared->is_quiet) {
+        if (!is_glance) {
+            opd_bundle_damage(*out, NULL, NULL);
+        }
+        say_damage(*out);
     }
-    char damage[96] = "";
-    if (state->damaged > 0) {
-        snprintf(damage, sizeof damage, "%sdamaged in %" PRIu64 " place%s, first at offset %" PRIu64,
-                 state->is_partial ? ", " : "", state->damaged, opd_phrase_plural(state->damaged), state->first_damage);
-    }
-    fprintf(stderr,
-            "ops-debug: %s: %s%s; %" PRIu64 " whole record%s read; ops-debug salvage makes a sound bundle of that\n",
-            opd_bundle_path(*out), state->is_partial ? "not complete" : "", damage, state->records,
-            opd_phrase_plural(state->records));
     return OPD_OK;
+}
+
+opd_status opd_source_open(opd_bundle **out, const char *path, const opd_shared *shared)
+{
+    return open_bundle(out, path, shared, false);
+}
+
+opd_status opd_source_glance(opd_bundle **out, const char *path, const opd_shared *shared)
+{
+    return open_bundle(out, path, shared, true);
 }
 
 static void attach_failure(opd_subject *subject, const opd_bundle *bundle)

@@ -43,8 +43,12 @@ void opd_unread_add(opd_unread *unread, const char *path);
 void opd_unread_print(const opd_unread *unread, size_t files);
 void opd_unread_done(opd_unread *unread);
 
-/* Opens a bundle and says on standard error when it is torn or damaged, unless quiet. The error text names the path. */
+/*
+ * Opens a bundle and says on standard error when it is torn or damaged, unless quiet: open verifies every record, also the data
+ * that the command will not read; glance, for many bundles at a time, what opening reads. The error text names the path.
+ */
 opd_status opd_source_open(opd_bundle **out, const char *path, const opd_shared *shared);
+opd_status opd_source_glance(opd_bundle **out, const char *path, const opd_shared *shared);
 
 /* The call a command is about, and its failure. */
 typedef struct opd_subject {

@@ -230,11 +230,12 @@ static void print_main(opd_emitter *emit, const needs *need)
     opd_buffer_print(
         emit->out,
         "    int status = 0;\n    pid_t child = fork();\n    if (child == 0) {\n"
-        "        alarm(60);\n        exit(run());\n    }\n"
+        "        alarm(%u);\n        exit(run());\n    }\n"
         "    if (child < 0 || waitpid(child, &status, 0) != child) {\n        perror(\"fork\");\n        return 2;\n    }\n"
         "    if (WIFSIGNALED(status)) {\n"
         "        printf(\"FAIL: killed by signal %%d (%%s)\\n\", WTERMSIG(status), strsignal(WTERMSIG(status)));\n"
-        "        return 1;\n    }\n    return WEXITSTATUS(status);\n}\n");
+        "        return 1;\n    }\n    return WEXITSTATUS(status);\n}\n",
+        emit->options->seconds > 0 ? emit->options->seconds : 60U);
 }
 
 opd_status opd_emit_c(opd_buffer *out, const opd_case *item, const opd_failure *failure,

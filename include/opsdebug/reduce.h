@@ -81,6 +81,7 @@ typedef struct opd_emit_options {
     const char *symbol;     /* name the library has the routine under; NULL or "" = as recorded. Integers are as wide as it says. */
     const char *core;       /* OPENBLAS_CORETYPE to set; NULL = none */
     int32_t threads;        /* OPENBLAS_NUM_THREADS; 0 = leave */
+    uint32_t seconds;       /* after which a call that does not return is ended by SIGALRM; 0 = 60 */
     const long double *want[OPD_MAX_OPERANDS];
     const long double *gauge[OPD_MAX_OPERANDS];
     const opd_tensor *got[OPD_MAX_OPERANDS]; /* what the failing call left in an output; NULL = not known */
