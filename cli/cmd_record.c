@@ -20,7 +20,18 @@
 #include "screen.h"
 #include "source.h"
 
-enum { KEY_CAPTURE = 0x100, KEY_TRIGGER, KEY_BUDGET, KEY_MATCH, KEY_RANGE, KEY_SAMPLE, KEY_REPORT, KEY_ATTACH };
+enum {
+    KEY_CAPTURE = 0x100,
+    KEY_TRIGGER,
+    KEY_BUDGET,
+    KEY_MATCH,
+    KEY_RANGE,
+    KEY_SAMPLE,
+    KEY_REPORT,
+    KEY_ATTACH,
+    KEY_BUNDLES,
+    KEY_PER_FAILURE
+};
 
 typedef struct record_options {
     opd_shared shared;
@@ -42,6 +53,10 @@ static const struct argp_option options[] = {
       0 },
     { "range", KEY_RANGE, "A:B", 0, "Only calls A to B of each thread", 0 },
     { "sample", KEY_SAMPLE, "N", 0, "Keep the data of every N-th call only", 0 },
+    { "bundles", KEY_BUNDLES, "N", 0, "Failures of a process that get a bundle, default 16; the rest is counted", 0 },
+    { "per-failure", KEY_PER_FAILURE, "N", 0,
+      "Bundles of failures of one kind (what, in which operand of which routine) at once, default 4; then one a minute",
+      0 },
     { "report", KEY_REPORT, "FILE", 0, "Also write the report as a JSON document to FILE", 0 },
     { "attach", KEY_ATTACH, "PID", OPTION_HIDDEN, "Start a collector for a process that uses the C API", 0 },
     { 0 },
@@ -102,6 +117,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_SAMPLE:
         record->sample = (uint32_t)opd_parse_count(state, "--sample", arg, 1, UINT32_MAX);
+        return 0;
+    case KEY_BUNDLES:
+        record->max_bundles = (uint32_t)opd_parse_count(state, "--bundles", arg, 0, UINT32_MAX);
+        return 0;
+    case KEY_PER_FAILURE:
+        record->per_failure = (uint32_t)opd_parse_count(state, "--per-failure", arg, 1, UINT32_MAX);
         return 0;
     case ARGP_KEY_ARG:
         /* The program and everything after it is not ours. */
@@ -347,7 +368,7 @@ static FILE *open_report(const char *path)
 /* Once it is known what to record. */
 static int run_program(record_options *o, opd_record_report *report, FILE *file)
 {
-    opd_environment_info environment;
+    static opd_environment_info environment; /* the options refer to it */
     /* A machine that cannot be described is recorded all the same. */
     o->record.environment = opd_environment_read(&environment) == OPD_OK ? &environment : NULL;
     if (o->attach != 0) {
@@ -399,7 +420,8 @@ const opd_command opd_command_record = {
     .details =
         "OUT is a folder: PROGRAM-PID-N-TRIGGER.opsb for each failure and run-PID.opsb, the calls of the whole run. A path that\n"
         "ends in .opsb takes the one bundle wanted. Ends as the program ended; 125 when ops-debug itself fails, 126 and 127\n"
-        "when the program cannot be executed or found. SIGUSR2 sent to it makes a bundle at once, the program goes on.\n"
+        "when the program cannot be executed or found. For a bundle at once, while the program goes on: ops-debug trigger PID;\n"
+        "or kill -USR2 to the process ops-debug record, never to the program, whose signals are its own.\n"
         "Standard output is the program's: with --json the document goes to standard error in place of the summary;\n"
         "--report FILE is for programs that write there too.",
     .examples = "  ops-debug record -o run/ -- /usr/bin/python3 program.py\n"

@@ -385,6 +385,7 @@ void opd_capture_after(opd_slot *slot, opd_open_call *open, const opd_call *call
     if ((open->flags & OPD_OPEN_BAD_ARGS) != 0) {
         set_pending(slot, open, OPD_OUTCOME_BAD_ARGS, -1);
         memcpy(slot->pending.reason, slot->reason, sizeof(slot->pending.reason));
+        memcpy(slot->pending.routine, call->name, sizeof(slot->pending.routine));
         return;
     }
     for (int i = 0; i < call->operand_count; i++) {
@@ -400,6 +401,9 @@ void opd_capture_after(opd_slot *slot, opd_open_call *open, const opd_call *call
     }
     if ((control->triggers & OPD_TRIGGER_ALWAYS) != 0) {
         set_pending(slot, open, OPD_OUTCOME_REQUESTED, -1);
+    }
+    if (slot->pending.outcome != OPD_OUTCOME_OK && slot->pending.outcome != OPD_OUTCOME_REQUESTED) {
+        memcpy(slot->pending.routine, call->name, sizeof(slot->pending.routine));
     }
     for (int i = 0;
          slot->pending.outcome != OPD_OUTCOME_OK && control->capture >= OPD_CAPTURE_INPUTS && i < call->operand_count;

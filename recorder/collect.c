@@ -17,6 +17,8 @@
 #include "collector.h"
 #include "trigger.h"
 
+#define SNAPSHOT_TRIES 8
+
 void opd_collector_trouble(opd_collector *collector, const char *format, ...)
 {
     char *text = collector->report->trouble;
@@ -58,6 +60,7 @@ static void fill_control(opd_control *control, const opd_record_options *options
     control->timeout_ms = options->timeout_ms;
     control->sample = options->sample;
     control->max_bundles = options->max_bundles;
+    control->per_failure = options->per_failure;
     control->budget = budget;
     control->range_first = options->range_first;
     control->range_last = options->range_last;
@@ -461,6 +464,9 @@ static void check_time(opd_collector *collector, opd_watched *watched)
                                        .element = -1 };
         snprintf(trigger.reason, sizeof(trigger.reason), "in flight for more than %.1f s",
                  (double)collector->control->timeout_ms / 1000);
+        if (opd_decode_call(collector->call, collector, watched, collector->record) == OPD_OK) {
+            memcpy(trigger.routine, collector->call->name, sizeof(trigger.routine));
+        }
         opd_trigger_fire(collector->control, process, &trigger);
     }
 }
@@ -476,6 +482,20 @@ static void write_frozen(opd_collector *collector, opd_watched *watched)
     if (is_frozen) {
         opd_trigger_thaw(watched->process);
     }
+}
+
+bool opd_collector_snapshot(opd_collector *collector, opd_watched *watched, const opd_shared_trigger *trigger)
+{
+    uint32_t before = collector->report->bundles;
+    bool is_frozen = false;
+    for (int i = 0; i < SNAPSHOT_TRIES && !is_frozen; i++) { /* the program may freeze it for a failure meanwhile */
+        write_frozen(collector, watched);
+        before = collector->report->bundles;
+        is_frozen = opd_trigger_freeze(watched->process, trigger);
+    }
+    opd_drain(collector, watched, false);
+    write_frozen(collector, watched);
+    return is_frozen && collector->report->bundles > before;
 }
 
 static void serve(opd_collector *collector, opd_watched *watched)

@@ -61,7 +61,8 @@ typedef struct opd_collector {
     int main_pid;            /* the program itself; 0 = recovering */
     uint64_t pid_namespace;  /* ours */
     bool has_calls;
-    int suspects[64]; /* processes seen once without a recorder */
+    char last_bundle[512]; /* of failures and requests; "" = none yet */
+    int suspects[64];      /* processes seen once without a recorder */
     uint32_t suspect_count;
     uint64_t next_look_ns; /* when the machine's processes are looked at again */
     char seen[2048];       /* processes seen without a recorder, and such, for why_nothing */
@@ -115,6 +116,10 @@ void opd_collector_trouble(opd_collector *collector, const char *format, ...) OP
 int opd_collector_follow(opd_collector *collector, bool is_child);
 /* Asks for a bundle of every process; async-signal-safe. */
 void opd_collector_request(void);
+/* Writes a bundle of the window as it is now, whatever caps there are; its path is collector->last_bundle. false: the report's trouble says why. */
+bool opd_collector_snapshot(opd_collector *collector, opd_watched *watched, const opd_shared_trigger *trigger);
+/* Answers those who ask from outside (opd_record_ask), and a signal that came (has_signal). */
+void opd_requests_serve(opd_collector *collector, bool has_signal);
 /* Finishes every image that is left and closes the session. */
 void opd_collector_finish_all(opd_collector *collector, int wait_status);
 /* Is out the path of one bundle, rather than of a folder? */

@@ -124,6 +124,7 @@ static void count_call(opd_collector *collector, opd_watched *watched, const opd
     watched->calls++;
     collector->has_calls = true;
     collector->report->calls++;
+    atomic_fetch_add_explicit(&collector->control->calls, 1, memory_order_relaxed);
     collector->report->calls_nested += (call->flags & OPD_CALL_NESTED) != 0;
     for (int i = 0; i < call->operand_count; i++) {
         if (!opd_digest_is_none(&call->operands[i].before)) {
@@ -149,6 +150,9 @@ static void check_call(const opd_collector *collector, opd_watched *watched, uin
                                    .position = collector->record->position,
                                    .ticks = collector->record->word[OPD_R_END],
                                    .element = -1 };
+    if (is_bad) {
+        memcpy(trigger.routine, call->name, sizeof(trigger.routine));
+    }
     opd_trigger_fire(control, watched->process, &trigger);
 }
 

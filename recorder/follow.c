@@ -12,30 +12,12 @@
 #include <unistd.h>
 
 #include "collector.h"
-#include "trigger.h"
 
 static atomic_bool has_request;
 
 void opd_collector_request(void)
 {
     atomic_store(&has_request, true);
-}
-
-static void fire_requests(opd_collector *collector)
-{
-    atomic_store(&has_request, false);
-    opd_shared_trigger trigger = { .outcome = OPD_OUTCOME_REQUESTED,
-                                   .slot = OPD_PROCESS_THREADS,
-                                   .operand = -1,
-                                   .ticks = opd_now_ticks(collector->control->has_tsc),
-                                   .element = -1,
-                                   .reason = "asked for by a signal to the collector" };
-    for (opd_watched *watched = collector->first; watched != NULL; watched = watched->next) {
-        if (!watched->is_done) {
-            trigger.tid = (uint32_t)watched->pid;
-            opd_trigger_fire(collector->control, watched->process, &trigger);
-        }
-    }
 }
 
 /* --------------------------------------------------------------------------------------------------- waiting */
@@ -110,10 +92,7 @@ int opd_collector_follow(opd_collector *collector, bool is_child)
         if (!collector->has_calls) {
             opd_explain_look(collector);
         }
-        if (atomic_load(&has_request)) {
-            fire_requests(collector);
-            continue;
-        }
+        opd_requests_serve(collector, atomic_exchange(&has_request, false));
         if (!has_thread && opd_session_start_time(collector->main_pid) == 0) {
             break;
         }

@@ -17,7 +17,7 @@
 #include <opsdebug/record.h>
 
 #define OPD_SESSION_MAGIC    UINT64_C(0x31534552444f504f) /* "OPODRES1" */
-#define OPD_SESSION_LAYOUT   2u
+#define OPD_SESSION_LAYOUT   3u
 #define OPD_SESSION_VARIABLE "OPSDEBUG_SESSION"
 #define OPD_SESSION_ROOT     "/dev/shm"
 #define OPD_PLACE_VARIABLE   "OPSDEBUG_SHM_DIR" /* a folder to use in place of OPD_SESSION_ROOT */
@@ -29,6 +29,25 @@
 #define OPD_RING_WORDS       65536u /* 512 KiB of calls per thread */
 #define OPD_SEGMENT_WORDS    4096u  /* no record crosses a segment: a reader that was lapped goes on at the next one */
 #define OPD_NO_LIMIT         UINT64_MAX
+
+/* A bundle asked for from outside: the asker fills a place, the collector answers in it. */
+#define OPD_REQUESTS      4u
+#define OPD_REQUEST_PATHS 8u
+typedef enum opd_request_state {
+    OPD_REQUEST_FREE,
+    OPD_REQUEST_FILLING,
+    OPD_REQUEST_ASKED,
+    OPD_REQUEST_DONE
+} opd_request_state;
+typedef struct opd_request {
+    _Atomic uint32_t state; /* opd_request_state; the asker sleeps on it */
+    int32_t asker;          /* its pid: what is gone needs no answer */
+    int32_t pid;            /* the process wanted; 0 = all of the session */
+    uint32_t bundles;       /* written; the first of them in paths */
+    char reason[96];
+    char paths[OPD_REQUEST_PATHS][512];
+    char trouble[256]; /* why there are none, or fewer */
+} opd_request;
 
 typedef enum opd_session_state { OPD_SESSION_OPEN = 1, OPD_SESSION_CLOSED = 2 } opd_session_state;
 
@@ -48,7 +67,8 @@ typedef struct opd_control {
     uint32_t timeout_ms;
     uint32_t sample;
     uint32_t max_bundles;
-    uint32_t has_tsc; /* records carry TSC ticks, else CLOCK_MONOTONIC ns */
+    uint32_t per_failure; /* bundles of one kind of failure that come at once; then one in OPD_FAILURE_PAUSE_NS */
+    uint32_t has_tsc;     /* records carry TSC ticks, else CLOCK_MONOTONIC ns */
     uint64_t budget;
     uint64_t range_first, range_last;
     uint64_t file_bytes;        /* size of a process file */
@@ -57,6 +77,8 @@ typedef struct opd_control {
     uint64_t created_realtime_ns;
     uint32_t has_environment;
     opd_environment_info environment;
+    _Atomic uint64_t calls; /* drained so far, of all processes */
+    opd_request requests[OPD_REQUESTS];
     char match[256];
     char out[4096]; /* absolute */
     char command[1024];
@@ -93,8 +115,21 @@ typedef struct opd_shared_trigger {
     uint64_t ticks;
     int64_t element; /* first bad element in walk order; -1 = unknown */
     uint64_t bad_count;
+    char routine[OPD_NAME]; /* its failures are counted together; "" = not a failure of a call */
     char reason[384];
 } opd_shared_trigger;
+
+/* Failures of one kind: what happened, in which operand of which routine. */
+#define OPD_FAILURE_KINDS    64u
+#define OPD_FAILURE_PAUSE_NS UINT64_C(60000000000)
+typedef struct opd_failure_kind {
+    _Atomic uint64_t key; /* 0 = free */
+    _Atomic uint32_t seen, written;
+    _Atomic uint64_t last_ns; /* of the last bundle */
+    uint32_t outcome;
+    int32_t operand;
+    char routine[OPD_NAME];
+} opd_failure_kind;
 
 /* A trigger that came while a window was frozen already: all it needs is frozen too. */
 #define OPD_TRIGGER_QUEUE 16u
@@ -199,6 +234,7 @@ typedef struct opd_process {
     _Atomic uint32_t suppressed;                       /* triggers that were counted only */
     opd_shared_trigger trigger;
     opd_queued_trigger queue[OPD_TRIGGER_QUEUE];
+    opd_failure_kind kinds[OPD_FAILURE_KINDS];
     opd_shared_crash crash;
     char program[256];
     opd_arena arena;

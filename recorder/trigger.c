@@ -5,6 +5,9 @@
  */
 #include "trigger.h"
 
+#include <string.h>
+#include <time.h>
+
 #include "ring.h"
 
 static const struct {
@@ -52,22 +55,79 @@ static bool enqueue(opd_process *process, const opd_shared_trigger *trigger)
     return false;
 }
 
-bool opd_trigger_fire(const opd_control *control, opd_process *process, const opd_shared_trigger *trigger)
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The place of the trigger's kind, made when new; NULL: not a failure of a call, or too many kinds. */
+static opd_failure_kind *kind_of(opd_process *process, const opd_shared_trigger *trigger)
+{
+    uint64_t key = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    if (trigger->routine[0] == '\0') {
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof(trigger->routine) && trigger->routine[i] != '\0'; i++) {
+        key = (key ^ (uint8_t)trigger->routine[i]) * UINT64_C(0x100000001b3);
+    }
+    key = (key ^ trigger->outcome) * UINT64_C(0x100000001b3);
+    key = ((key ^ (uint32_t)trigger->operand) * UINT64_C(0x100000001b3)) | 1;
+    for (uint32_t i = 0; i < OPD_FAILURE_KINDS; i++) {
+        opd_failure_kind *kind = &process->kinds[i];
+        uint64_t found = 0;
+        if (atomic_compare_exchange_strong(&kind->key, &found, key)) {
+            kind->outcome = trigger->outcome;
+            kind->operand = trigger->operand;
+            memcpy(kind->routine, trigger->routine, sizeof(kind->routine));
+            return kind;
+        }
+        if (found == key) {
+            return kind;
+        }
+    }
+    return NULL;
+}
+
+/* Some at once, then one in a while: the first show whether failures differ, later ones that it goes on. */
+static bool may_write(const opd_control *control, opd_failure_kind *kind)
+{
+    uint64_t now = now_ns();
+    if (kind == NULL) {
+        return true;
+    }
+    atomic_fetch_add(&kind->seen, 1);
+    uint32_t written = atomic_load(&kind->written);
+    uint64_t last = atomic_load(&kind->last_ns);
+    return (written < control->per_failure || now - last >= OPD_FAILURE_PAUSE_NS) &&
+           atomic_compare_exchange_strong(&kind->written, &written, written + 1) &&
+           atomic_exchange(&kind->last_ns, now) <= now;
+}
+
+bool opd_trigger_freeze(opd_process *process, const opd_shared_trigger *trigger)
 {
     uint32_t none = OPD_FREEZE_NONE;
-    if (atomic_fetch_add(&process->fired, 1) >= control->max_bundles) {
-        atomic_fetch_add(&process->suppressed, 1);
-        return false;
-    }
     if (!atomic_compare_exchange_strong(&process->freeze, &none, OPD_FREEZE_FILLING)) {
-        bool is_queued = enqueue(process, trigger);
-        atomic_fetch_add(&process->suppressed, is_queued ? 0 : 1);
-        return is_queued;
+        return false;
     }
     freeze_window(process);
     process->trigger = *trigger;
     atomic_store(&process->freeze, OPD_FREEZE_ASKED);
     return true;
+}
+
+bool opd_trigger_fire(const opd_control *control, opd_process *process, const opd_shared_trigger *trigger)
+{
+    opd_failure_kind *kind = kind_of(process, trigger);
+    bool is_welcome = may_write(control, kind);
+    bool is_written = is_welcome && atomic_fetch_add(&process->fired, 1) < control->max_bundles &&
+                      (opd_trigger_freeze(process, trigger) || enqueue(process, trigger));
+    if (is_welcome && !is_written && kind != NULL) {
+        atomic_fetch_sub(&kind->written, 1);
+    }
+    atomic_fetch_add(&process->suppressed, is_written ? 0 : 1);
+    return is_written;
 }
 
 bool opd_trigger_take(opd_shared_trigger *out, opd_process *process)

@@ -9,9 +9,13 @@
 /* The trigger bit that asks for an outcome; OPD_TRIGGER_API for requests. */
 uint32_t opd_trigger_bit(uint32_t outcome);
 
+/* Freezes the window for *trigger, whatever has been written before; false: it is frozen already. */
+bool opd_trigger_freeze(opd_process *process, const opd_shared_trigger *trigger);
+
 /*
  * Freezes the window for *trigger; while one is frozen, *trigger waits in a queue for its bundle from the same window.
- * false: counted only, because the queue is full or max_bundles is reached. After true the caller wakes the collector.
+ * false: counted only, because the queue is full, max_bundles is reached, or there are
+ * bundles enough of this kind of failure for now. After true the caller wakes the collector.
  */
 bool opd_trigger_fire(const opd_control *control, opd_process *process, const opd_shared_trigger *trigger);
 

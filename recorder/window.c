@@ -440,6 +440,7 @@ static void complete_window(window *at, const char *path)
         snprintf(report->bundle_paths[report->bundles], sizeof(report->bundle_paths[0]), "%.511s", path);
     }
     report->bundles++;
+    snprintf(at->collector->last_bundle, sizeof(at->collector->last_bundle), "%.511s", path);
 }
 
 void opd_window_write(opd_collector *collector, opd_watched *watched, const opd_shared_trigger *trigger)

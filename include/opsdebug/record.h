@@ -70,13 +70,14 @@ typedef struct opd_record_options {
     uint64_t range_first, range_last; /* call numbers in a thread; 0, 0 = all */
     uint32_t sample;         /* keep data of every n-th call; 0, 1 = all */
     uint32_t max_bundles;    /* failures written per process, default 16; the rest is counted */
+    uint32_t per_failure;    /* of them of one kind (what happened, in which operand of which routine) at once, default 4; then one a minute */
     char *const *argv;       /* program and arguments, NULL-terminated */
     const opd_environment_info *environment; /* of this machine, for the bundles (opd_environment_read); NULL = left out */
     const char *preload;     /* path of opsdebug-preload.so; NULL = beside this program, then ../lib/opsdebug/ */
 } opd_record_options;
 #define OPD_RECORD_OPTIONS_INIT \
     { .capture = OPD_CAPTURE_INPUTS, .triggers = OPD_TRIGGER_NAN | OPD_TRIGGER_INF | OPD_TRIGGER_CRASH | OPD_TRIGGER_CONTRACT | OPD_TRIGGER_TIMEOUT | OPD_TRIGGER_API, \
-      .timeout_ms = 60000, .budget = (uint64_t)256 << 20, .max_bundles = 16 }
+      .timeout_ms = 60000, .budget = (uint64_t)256 << 20, .max_bundles = 16, .per_failure = 4 }
 
 typedef struct opd_record_report {
     int exit_status;         /* wait status of the program */
@@ -123,6 +124,30 @@ opd_status opd_record_run(opd_record_report *report, const opd_record_options *o
  * names the directory to connect to. errors: E_NOTFOUND no such process, E_IO.
  */
 opd_status opd_record_attach(char session[OPD_SESSION_PATH], const opd_record_options *options, int pid);
+
+/* A recorded process that runs now. */
+typedef struct opd_record_live {
+    int pid, collector;
+    uint64_t calls; /* of its session, written so far */
+    char program[256];
+    char out[1024];
+} opd_record_live;
+/* Those of this user; at most capacity are filled in. Their number. */
+uint32_t opd_record_list(opd_record_live *list, uint32_t capacity);
+
+/* What a request from outside brought. */
+typedef struct opd_record_answer {
+    uint32_t bundles; /* the first of them in paths */
+    char paths[8][512];
+    char trouble[256]; /* why there are fewer than processes; "" = there are not */
+} opd_record_answer;
+/*
+ * Asks the collector of a recorded process for a bundle now, by shared memory alone; the program is not interrupted. pid: the process, or its
+ * collector (ops-debug record), which means all processes that it records.
+ * errors    E_NOTFOUND no such recording of this user; E_LIMIT too many ask at once; E_IO no bundle was written, or the collector ended
+ *           or did not answer in timeout_ms.
+ */
+opd_status opd_record_ask(opd_record_answer *out, int pid, const char *reason, uint32_t timeout_ms);
 
 /* Sessions in shared memory that write to the output out, or to a bundle in the folder out. */
 typedef struct opd_record_left {

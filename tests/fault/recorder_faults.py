@@ -89,7 +89,7 @@ def full_output_folder_costs_data_and_keeps_every_call():
     assert all(stored.startswith("1") for stored in failing["stored"]), "the data of the failing call come first"
     assert any(stored == "0,0" for call in cut["calls"] for stored in call["stored"])
     assert name in texts["trouble"] and "is cut short" in texts["trouble"] and texts["trouble"].count("No space left") == 1, texts
-    assert (report["bundles"], report["cut"], texts["run_trouble"]) == ("0", "5", ""), (report, texts)
+    assert (report["bundles"], report["cut"], report["suppressed"], texts["run_trouble"]) == ("0", "4", "1", ""), (report, texts)
 
 
 def full_output_folder_is_readable_up_to_the_last_flushed_call():
@@ -145,7 +145,7 @@ def recorders_into_one_folder_are_all_whole():
     alike = ["unshare", "-p", "-f", "--mount-proc"]
     for _ in range(5):
         out = tempfile.mkdtemp(prefix="record-")
-        every = [subprocess.Popen([*(alike if i < 4 else []), PROBE, "run", out, "--", VICTIM, "overflow", "9"], stdout=subprocess.DEVNULL,
+        every = [subprocess.Popen([*(alike if i < 4 else []), PROBE, "run", out, "per_failure=9", "--", VICTIM, "overflow", "9"], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.PIPE, text=True) for i in range(6)]
         texts = [process.communicate(timeout=120)[1] for process in every]
         assert all(process.returncode == 0 for process in every), texts

@@ -41,6 +41,8 @@ static opd_status set_option(opd_record_options *options, char *word)
         options->sample = (uint32_t)strtoul(value, NULL, 10);
     } else if (strcmp(word, "bundles") == 0) {
         options->max_bundles = (uint32_t)strtoul(value, NULL, 10);
+    } else if (strcmp(word, "per_failure") == 0) {
+        options->per_failure = (uint32_t)strtoul(value, NULL, 10);
     } else if (strcmp(word, "preload") == 0) {
         options->preload = value;
     } else if (strcmp(word, "range") == 0) {

@@ -260,6 +260,18 @@ static int overflow(const char *argument)
     return 0;
 }
 
+/* Inf from finite data in two routines, each as often as it says. */
+static int two_failures(const char *argument)
+{
+    int times = (int)strtol(argument, NULL, 10);
+    for (int i = 0; i < times; i++) {
+        overflow(NULL);
+        double x[4] = { 1e300, 1, 2, 3 };
+        cblas_dscal(4, 1e300, x, 1);
+    }
+    return 0;
+}
+
 /* Calls until it is killed, two minutes at most; says so once it has begun. */
 static int endless(const char *argument)
 {
@@ -332,6 +344,7 @@ static const struct {
     { "characters", fortran_characters },
     { "by_handle", by_handle },
     { "overflow", overflow },
+    { "two_failures", two_failures },
     { "endless", endless },
     { "counted", counted },
     { "steps", steps },

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a recording that is always on keeps, and what it may cost: flight_cases.py BUILD CASE."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from record_harness import *  # noqa: E402,F403
+
+OPS_DEBUG = os.path.join(BUILD, "ops-debug")
+
+
+def ops_debug(*words, **options):
+    if not os.path.exists(OPS_DEBUG):
+        raise Skip("ops-debug is not built")
+    return subprocess.run([OPS_DEBUG, *words], capture_output=True, text=True, timeout=120, **options)
+
+
+class Endless:
+    """A program under `ops-debug record` that calls until it is killed."""
+
+    def __init__(self, *options):
+        self.out = tempfile.mkdtemp(prefix="record-")
+        flag = os.path.join(self.out, "flag")
+        self.recorder = subprocess.Popen([OPS_DEBUG, "record", *options, "-o", self.out, "--", VICTIM, "endless", flag],
+                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.time() + 60
+        while not os.path.exists(flag):
+            assert time.time() < deadline and self.recorder.poll() is None, self.recorder.poll()
+            time.sleep(0.02)
+
+    def pid(self):
+        listed = json.loads(ops_debug("trigger", "--json").stdout)["programs"]
+        return [program for program in listed if program["collector"] == self.recorder.pid][0]
+
+    def end(self):
+        os.kill(self.pid()["pid"], signal.SIGTERM)
+        return self.recorder.communicate(timeout=60)
+
+
+def request_from_outside_brings_a_bundle_and_the_program_goes_on():
+    if not os.path.exists(OPS_DEBUG):
+        raise Skip("ops-debug is not built")
+    program = Endless()
+    listed = program.pid()
+    assert listed["program"] == os.path.realpath(VICTIM) and listed["out"] == os.path.realpath(program.out), listed
+    text = ops_debug("trigger").stdout
+    assert str(listed["pid"]) in text and "next: ops-debug trigger " in text, text
+    done = ops_debug("trigger", str(listed["pid"]), "--reason", "as I say")
+    assert done.returncode == 0 and done.stdout.count("\n") == 1, done
+    first = Bundle(done.stdout.strip())
+    assert first.failure["outcome"] == "requested" and first.failure["reason"].startswith("as I say"), first.failure
+    assert len(first.calls) > 100 and first.calls[-1]["operands"]["A"]["stored"].startswith("1"), len(first.calls)
+    done = ops_debug("trigger", str(program.recorder.pid), "--json")  # the collector: all its processes
+    document = json.loads(done.stdout)
+    assert document["bundles"] == 1 and document["trouble"] == "", document
+    second = Bundle(document["paths"][0])
+    assert int(second.calls[-1]["number"]) > int(first.calls[-1]["number"]), "the program went on"
+    program.end()
+    assert ops_debug("trigger", str(listed["pid"])).returncode == 3
+
+
+def requests_are_not_subject_to_the_cap_of_failures():
+    if not os.path.exists(OPS_DEBUG):
+        raise Skip("ops-debug is not built")
+    program = Endless("--bundles", "0")
+    pid = str(program.pid()["pid"])
+    paths = {ops_debug("trigger", pid).stdout for _ in range(3)}
+    assert len(paths) == 3 and all(os.path.exists(path.strip()) for path in paths), paths
+    program.end()
+
+
+def signal_for_a_bundle_goes_to_the_recorder():
+    if not os.path.exists(OPS_DEBUG):
+        raise Skip("ops-debug is not built")
+    program = Endless()
+    program.recorder.send_signal(signal.SIGUSR2)
+    deadline = time.time() + 60
+    while not [name for name in os.listdir(program.out) if name.endswith("-requested.opsb")]:
+        assert time.time() < deadline and program.recorder.poll() is None
+        time.sleep(0.02)
+    program.end()
+    assert "kill -USR2 to the process ops-debug record, never to the program" in " ".join(ops_debug("record", "--help").stdout.split())
+
+
+def request_to_a_process_that_is_not_recorded_says_so():
+    for pid in (str(os.getpid()), "999999999"):
+        done = ops_debug("trigger", pid)
+        assert done.returncode == 3 and done.stdout == "", done
+        assert f"process {pid} is not recorded" in done.stderr and done.stderr.count("\n") == 1, done
+    assert ops_debug("trigger", "x").returncode == 2
+
+
+def failures_of_one_kind_leave_room_for_others():
+    """Inf in the output of one routine in every call, and of another: four of the first, and the other is there."""
+    run = same_as_alone([VICTIM, "two_failures", "40"])
+    routines = [[call for call in bundle.calls if call["number"] == bundle.failure["call"]][0]["what"].split("(")[0]
+                for bundle in run.failures]
+    assert sorted(routines) == ["dgemm"] * 4 + ["dscal"] * 4, routines
+    assert (run.report["bundles"], run.report["suppressed"]) == ("8", "72"), run.report
+    run = same_as_alone([VICTIM, "two_failures", "40"], ["per_failure=1"])
+    assert (run.report["bundles"], run.report["suppressed"]) == ("2", "78"), run.report
+
+
+main(globals())
