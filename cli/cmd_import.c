@@ -204,12 +204,12 @@ static int print_document(const import_list *list)
 static int report(const import_list *list, const import_options *o)
 {
     char word[4096];
-    const char *only = list->tests.count == 1 ? list->outcomes[0].bundle : NULL;
+    bool is_one = list->tests.count == 1;
     int exit_status = exit_status_of(list);
     if (o->shared.is_json) {
         return print_document(list);
     }
-    if (only != NULL && only[0] == '\0') {
+    if (is_one && list->outcomes[0].bundle[0] == '\0') {
         fprintf(stderr, "ops-debug: %s\n", list->outcomes[0].reason);
         return exit_status;
     }
@@ -224,14 +224,14 @@ static int report(const import_list *list, const import_options *o)
     if (list->imported < list->tests.count && print_reasons(list, o->shared.verbosity > 0) != OPD_OK) {
         return opd_trouble();
     }
-    if (only != NULL) {
-        printf("%s: %s\n", only, list->tests.items[0].name);
+    if (is_one) {
+        printf("%s: %s\n", list->outcomes[0].bundle, list->tests.items[0].name);
     } else {
         printf("%zu of %zu tests imported into %s, %zu left out\n", list->imported, list->tests.count, o->out,
                list->tests.count - list->imported);
     }
     if (list->imported > 0) {
-        opd_phrase_shell(word, sizeof word, only != NULL ? only : o->out);
+        opd_phrase_shell(word, sizeof word, is_one ? list->outcomes[0].bundle : o->out);
         opd_print_next("ops-debug replay %s", word);
     }
     return exit_status;

@@ -38,6 +38,7 @@ typedef struct record_options {
     opd_record_options record;
     const char *report; /* file for the JSON document; NULL = none */
     uint64_t attach;    /* process that records itself and asks for a collector; 0 = none */
+    opd_environment_info environment;
 } record_options;
 
 static const struct argp_option options[] = {
@@ -368,9 +369,8 @@ static FILE *open_report(const char *path)
 /* Once it is known what to record. */
 static int run_program(record_options *o, opd_record_report *report, FILE *file)
 {
-    static opd_environment_info environment; /* the options refer to it */
     /* A machine that cannot be described is recorded all the same. */
-    o->record.environment = opd_environment_read(&environment) == OPD_OK ? &environment : NULL;
+    o->record.environment = opd_environment_read(&o->environment) == OPD_OK ? &o->environment : NULL;
     if (o->attach != 0) {
         return attach(&o->record, (int)o->attach);
     }

@@ -117,46 +117,63 @@ static opd_status try_all_wrong(tally *to, const selftest_options *o)
     return status;
 }
 
-/* Right variants in turn, each with all its probes, another seed every round, until there are enough. */
+static bool is_enough(const tally *to, const selftest_options *o)
+{
+    return to->verifications >= o->healthy;
+}
+
+/* A right variant with all its probes. */
+static opd_status try_right(tally *to, const selftest_options *o, const opd_op *op, const opd_variant *variant,
+                            uint64_t seed)
+{
+    opd_trying trying = {
+        .op = op, .variant = variant->name, .seed = seed, .jobs = o->jobs, .all_dtypes = true, .what = op->name
+    };
+    opd_tried tried;
+    opd_status status = opd_try_all(&tried, &trying);
+    if (status != OPD_OK) {
+        return status;
+    }
+    to->verifications += (uint64_t)tried.calls;
+    to->alarms += (uint64_t)tried.failures;
+    for (int p = 0; p < tried.probes.count && tried.failures > 0 && !o->shared.is_quiet && !o->shared.is_json; p++) {
+        char words[512];
+        if (opd_finding_is_failure(&tried.findings[p])) {
+            opd_probe_describe(words, sizeof words, &tried.probes.items[p]);
+            printf("alarm: %s %s: %s: %s\n", op->name, variant->name, words, tried.findings[p].result.observed.reason);
+        }
+    }
+    opd_tried_done(&tried);
+    return OPD_OK;
+}
+
+/* The right variants of an operator that this machine can run, until there are enough. */
+static opd_status try_operator(tally *to, const selftest_options *o, const opd_op *op, uint64_t seed)
+{
+    const opd_kernel *kernel = opd_kernel_find(op->domain, op->name);
+    opd_status status = OPD_OK;
+    for (int k = 0; kernel != NULL && !is_enough(to, o) && status == OPD_OK; k++) {
+        const opd_variant *variant = opd_kernel_variant(kernel, k);
+        if (variant == NULL) {
+            break;
+        }
+        if (variant->fault == NULL && opd_isa_missing(variant->isa) == NULL) {
+            status = try_right(to, o, op, variant, seed);
+        }
+    }
+    return status;
+}
+
+/* Right variants in turn, another seed every round, until there are enough. */
 static opd_status try_healthy(tally *to, const selftest_options *o)
 {
     opd_status status = OPD_OK;
-    for (uint64_t round = 0; to->verifications < o->healthy && status == OPD_OK; round++) {
+    for (uint64_t round = 0; !is_enough(to, o) && status == OPD_OK; round++) {
         uint64_t before = to->verifications;
-        for (int i = 0; i < opd_op_count() && to->verifications < o->healthy && status == OPD_OK; i++) {
+        for (int i = 0; i < opd_op_count() && !is_enough(to, o) && status == OPD_OK; i++) {
             const opd_op *op = opd_op_at(i);
-            const opd_kernel *kernel = opd_kernel_find(op->domain, op->name);
-            const opd_variant *variant = NULL;
-            bool is_wanted = o->only == NULL || strcmp(o->only, op->name) == 0;
-            for (int k = 0; is_wanted && kernel != NULL && to->verifications < o->healthy && status == OPD_OK &&
-                            (variant = opd_kernel_variant(kernel, k)) != NULL;
-                 k++) {
-                if (variant->fault != NULL || opd_isa_missing(variant->isa) != NULL) {
-                    continue;
-                }
-                opd_trying trying = { .op = op,
-                                      .variant = variant->name,
-                                      .seed = o->seed + round * 100003U,
-                                      .jobs = o->jobs,
-                                      .all_dtypes = true,
-                                      .what = op->name };
-                opd_tried tried;
-                status = opd_try_all(&tried, &trying);
-                if (status != OPD_OK) {
-                    break;
-                }
-                to->verifications += (uint64_t)tried.calls;
-                to->alarms += (uint64_t)tried.failures;
-                for (int p = 0;
-                     p < tried.probes.count && tried.failures > 0 && !o->shared.is_quiet && !o->shared.is_json; p++) {
-                    char words[512];
-                    if (opd_finding_is_failure(&tried.findings[p])) {
-                        opd_probe_describe(words, sizeof words, &tried.probes.items[p]);
-                        printf("alarm: %s %s: %s: %s\n", op->name, variant->name, words,
-                               tried.findings[p].result.observed.reason);
-                    }
-                }
-                opd_tried_done(&tried);
+            if (o->only == NULL || strcmp(o->only, op->name) == 0) {
+                status = try_operator(to, o, op, o->seed + round * 100003U);
             }
         }
         if (to->verifications == before) {

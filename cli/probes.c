@@ -128,6 +128,19 @@ static void add_extremes(opd_probe_list *list, opd_status *status, const opd_cal
     }
 }
 
+static bool has_outputs_of(const opd_call *made, const opd_call *odd)
+{
+    for (int i = 0; i < odd->operand_count; i++) {
+        const opd_tensor *a = &made->operands[i].view;
+        const opd_tensor *b = &odd->operands[i].view;
+        bool is_output = made->operands[i].role == OPD_ROLE_OUT;
+        if (is_output && (a->rank != b->rank || memcmp(a->shape, b->shape, sizeof a->shape) != 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* A dimension of an input that may be 1, or leading ones that may be missing, with the outputs as they were. */
 static void add_broadcast(opd_probe_list *list, opd_status *status, const opd_op *op, const opd_call *odd)
 {
@@ -150,13 +163,7 @@ static void add_broadcast(opd_probe_list *list, opd_status *status, const opd_op
             print_shapes(probe.shapes, sizeof probe.shapes, &changed);
             opd_call_wish wish = { .dtype = odd->dtype, .shapes = probe.shapes };
             bool is_same = opd_call_make(&made, op, &wish) == OPD_OK && made.operand_count == odd->operand_count;
-            for (int o = 0; is_same && o < odd->operand_count; o++) {
-                const opd_tensor *a = &made.operands[o].view;
-                const opd_tensor *b = &odd->operands[o].view;
-                is_same = made.operands[o].role != OPD_ROLE_OUT ||
-                          (a->rank == b->rank && memcmp(a->shape, b->shape, sizeof a->shape) == 0);
-            }
-            opd_probe *kept = is_same ? add(list, status, OPD_PROBE_BROADCAST) : NULL;
+            opd_probe *kept = is_same && has_outputs_of(&made, odd) ? add(list, status, OPD_PROBE_BROADCAST) : NULL;
             if (kept != NULL) {
                 snprintf(probe.changed, sizeof probe.changed, "%s", odd->operands[i].name);
                 *kept = probe;

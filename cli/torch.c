@@ -19,8 +19,6 @@
 #define PYTHON       "/usr/bin/python3"
 #define MEMORY_LIMIT ((uint64_t)8 << 30)
 
-extern char **environ;
-
 static bool find_helper(char *path, size_t size)
 {
     static const char *const places[] = { "torch_reference.py", "../libexec/opsdebug/torch_reference.py" };

@@ -18,6 +18,7 @@ typedef struct opd_block_sums {
 typedef struct opd_block_keys {
     uint32_t rel[OPD_BLOCK], ulp[OPD_BLOCK], abs[OPD_BLOCK];
     uint32_t largest_rel, largest_ulp, differing;
+    uint32_t kept[OPD_BLOCK]; /* of the caller: the keys it picked */
 } opd_block_keys;
 
 typedef struct opd_compare_loops {

@@ -374,6 +374,12 @@ static void choose(measure *of, uint64_t count)
     }
 }
 
+/* Counters of the lower halves below a chosen upper one. */
+static uint32_t *lower_of(const measure *of, uint32_t upper)
+{
+    return of->lower + (ptrdiff_t)(of->slot[upper] - 1) * LOWER;
+}
+
 /* Of one measure: what lies in the chosen counters, by its lower half; for those of whole units, how often each one seen there comes. */
 static void count_lower(const comparison *of, opd_block_keys *keys, block *room, int first_measure)
 {
@@ -384,7 +390,7 @@ static void count_lower(const comparison *of, opd_block_keys *keys, block *room,
         for (int k = first_measure; k < MEASURES; k++) {
             measure *counted = &of->counters->of[k];
             const uint32_t *key = k == 0 ? keys->rel : keys->ulp;
-            uint32_t kept[OPD_BLOCK];
+            uint32_t *kept = keys->kept;
             size_t kept_count = 0;
             if (k == 1 && first_measure == 0) {
                 break;
@@ -395,7 +401,7 @@ static void count_lower(const comparison *of, opd_block_keys *keys, block *room,
                 kept_count += counted->slot[key[i] >> 16] != 0;
             }
             for (size_t i = 0; i < kept_count; i++) {
-                counted->lower[(counted->slot[kept[i] >> 16] - 1) * LOWER + (int)(kept[i] & 0xffff)]++;
+                lower_of(counted, kept[i] >> 16)[kept[i] & 0xffff]++;
             }
         }
         for (int k = 0; k < OPD_PERCENTILES && first_measure == 0; k++) {
@@ -418,10 +424,10 @@ static bool is_of_one_value(const measure *of)
 static void read_percentiles(double *out, measure *of)
 {
     if (of->slot[0] != 0) {
-        of->lower[(of->slot[0] - 1) * LOWER] -= of->idle;
+        lower_of(of, 0)[0] -= of->idle;
     }
     for (int i = 0; i < OPD_PERCENTILES; i++) {
-        const uint32_t *lower = of->lower + (of->slot[of->chosen[i]] - 1) * LOWER;
+        const uint32_t *lower = lower_of(of, of->chosen[i]);
         uint64_t below = 0;
         uint32_t low = 0;
         while (low + 1 < LOWER && below + lower[low] < of->rank[i]) {

@@ -131,17 +131,17 @@ static size_t one_row(const opd_call *call, int32_t threads)
     return (size_t)opd_faulty_row(call, 0) * sizeof(float);
 }
 
-#define FAULTY(function, takes, what, form)                                                      \
-    {                                                                                            \
-        .name = "faulty-" #function, .isa = "", .declines = takes, .run = opd_faulty_##function, \
-        .determinism = OPD_DETERMINISM_ISA, .fault = what, .shows = form                         \
+#define FAULTY(function, takes, what, form)                                                        \
+    {                                                                                              \
+        .name = "faulty-" #function, .isa = "", .declines = (takes), .run = opd_faulty_##function, \
+        .determinism = OPD_DETERMINISM_ISA, .fault = (what), .shows = (form)                       \
     }
 
 /* With a row of scratch memory. */
-#define SCRATCH(function, takes, what, form)                                                                           \
-    {                                                                                                                  \
-        .name = "faulty-" #function, .isa = "", .declines = takes, .workspace = one_row, .run = opd_faulty_##function, \
-        .determinism = OPD_DETERMINISM_ISA, .fault = what, .shows = form                                               \
+#define SCRATCH(function, takes, what, form)                                                               \
+    {                                                                                                      \
+        .name = "faulty-" #function, .isa = "", .declines = (takes), .workspace = one_row,                 \
+        .run = opd_faulty_##function, .determinism = OPD_DETERMINISM_ISA, .fault = (what), .shows = (form) \
     }
 
 static const opd_variant add[] = {
@@ -244,9 +244,9 @@ static const opd_variant gather[] = {
 };
 static const opd_variant resize[] = { FAULTY(resize_mode, declines_other_modes, "definition", "[1,1,2,2]") };
 
-#define OF(domain_text, op, list)                                                                  \
-    {                                                                                              \
-        .domain = domain_text, .name = op, .variants = list, .variant_count = (int)OPD_COUNT(list) \
+#define OF(domain_text, op, list)                                                                        \
+    {                                                                                                    \
+        .domain = (domain_text), .name = (op), .variants = (list), .variant_count = (int)OPD_COUNT(list) \
     }
 
 const opd_kernel opd_kernels_faulty[] = {

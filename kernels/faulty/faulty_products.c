@@ -20,7 +20,7 @@ static product product_of(const opd_call *call, int output)
     const opd_tensor *b = &call->operands[1].view;
     product item = { .k = opd_faulty_row(call, 0), .n = opd_faulty_row(call, 1), .a = a->data, .b = b->data };
     item.m = a->rank >= 2 ? a->shape[a->rank - 2] : 1;
-    item.y = opd_faulty_data(call, output);
+    item.y = call->operands[output].view.data;
     int64_t size = item.m * item.n;
     item.batches = size > 0 ? opd_faulty_count(call, output) / size : 0;
     item.step_a = a->rank > 2 ? item.m * item.k : 0;

@@ -11,9 +11,13 @@ import sys
 FOLDERS = ("core", "proto", "kernels", "recorder", "replayer", "reducer", "viewer-export", "cli")
 
 
+KNOWLEDGE = pathlib.Path(__file__).with_name("analyzer.h")
+
+
 def tidy(build, source):
+    command = ["clang-tidy", "-p", str(build), "--quiet"]
     # gcc's warning flags that clang does not know are no findings.
-    command = ["clang-tidy", "-p", str(build), "--quiet", "--extra-arg=-Wno-unknown-warning-option", str(source)]
+    command += ["--extra-arg=-Wno-unknown-warning-option", f"--extra-arg=-include{KNOWLEDGE}", str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     return source, done.returncode, done.stdout
 
