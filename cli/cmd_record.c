@@ -30,7 +30,8 @@ enum {
     KEY_REPORT,
     KEY_ATTACH,
     KEY_BUNDLES,
-    KEY_PER_FAILURE
+    KEY_PER_FAILURE,
+    KEY_NO_AUDIT
 };
 
 typedef struct record_options {
@@ -57,6 +58,9 @@ static const struct argp_option options[] = {
     { "bundles", KEY_BUNDLES, "N", 0, "Failures of a process that get a bundle, default 16; the rest is counted", 0 },
     { "per-failure", KEY_PER_FAILURE, "N", 0,
       "Bundles of failures of one kind (what, in which operand of which routine) at once, default 4; then one a minute",
+      0 },
+    { "no-audit", KEY_NO_AUDIT, NULL, 0,
+      "Record by LD_PRELOAD alone: routines looked up by handle (dlsym) or bound by RTLD_DEEPBIND are then not seen",
       0 },
     { "report", KEY_REPORT, "FILE", 0, "Also write the report as a JSON document to FILE", 0 },
     { "attach", KEY_ATTACH, "PID", OPTION_HIDDEN, "Start a collector for a process that uses the C API", 0 },
@@ -124,6 +128,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_PER_FAILURE:
         record->per_failure = (uint32_t)opd_parse_count(state, "--per-failure", arg, 1, UINT32_MAX);
+        return 0;
+    case KEY_NO_AUDIT:
+        record->without_audit = true;
         return 0;
     case ARGP_KEY_ARG:
         /* The program and everything after it is not ours. */
@@ -219,8 +226,9 @@ static void print_summary(const opd_record_report *report, const opd_record_opti
         opd_phrase_bytes(stored, sizeof stored, report->bytes_stored);
         opd_phrase_count(calls, sizeof calls, report->calls, "call");
         opd_phrase_count(threads, sizeof threads, report->threads, "thread");
-        fprintf(stderr, "ops-debug: %s in %s of %" PRIu64 " process%s, %s of operands, %s stored\n", calls, threads,
-                report->processes, report->processes == 1 ? "" : "es", seen, stored);
+        fprintf(stderr, "ops-debug: %s in %s of %" PRIu64 " process%s, %s of operands, %s stored%s\n", calls, threads,
+                report->processes, report->processes == 1 ? "" : "es", seen, stored,
+                report->processes_audited == report->processes ? "" : "; by LD_PRELOAD alone");
     }
     print_losses(report);
     size_t shown =
@@ -237,6 +245,14 @@ static void print_summary(const opd_record_report *report, const opd_record_opti
     }
 }
 
+/* How the calls were come by: LD_AUDIT beside LD_PRELOAD, or the latter alone, in some processes or all. */
+static const char *binding_name(const opd_record_report *report)
+{
+    return report->processes_audited == 0                  ? "preload"
+           : report->processes_audited < report->processes ? "audit, preload"
+                                                           : "audit";
+}
+
 static json_t *report_object(const opd_record_report *report, const opd_record_options *record)
 {
     char idle[64];
@@ -247,6 +263,8 @@ static json_t *report_object(const opd_record_report *report, const opd_record_o
     opd_document_put(document, "dropped", opd_document_count(report->dropped));
     opd_document_put(document, "data_refused", opd_document_count(report->data_refused));
     opd_document_put(document, "processes", opd_document_count(report->processes));
+    opd_document_put(document, "processes_audited", opd_document_count(report->processes_audited));
+    opd_document_put(document, "binding", opd_document_text(binding_name(report)));
     opd_document_put(document, "threads", opd_document_count(report->threads));
     opd_document_put(document, "bytes_seen", opd_document_count(report->bytes_seen));
     opd_document_put(document, "bytes_stored", opd_document_count(report->bytes_stored));

@@ -1,6 +1,9 @@
 # What `cmake --install` puts where; the programs look for their helpers beside themselves and then at these places.
 install(TARGETS ops-debug RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS opsdebug-preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/opsdebug)
+if(TARGET opsdebug-audit)
+  install(TARGETS opsdebug-audit LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/opsdebug)
+endif()
 install(TARGETS opsdebug-record LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/opsdebug DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES ${CMAKE_BINARY_DIR}/ops-debug.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

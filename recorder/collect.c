@@ -331,6 +331,7 @@ static void watch(opd_collector *collector, opd_watched *watched)
     watched->next = *place;
     *place = watched;
     collector->report->processes += is_new;
+    collector->report->processes_audited += is_new && watched->process->is_audited != 0;
 }
 
 /* A process that cannot be mapped yet is tried again in the next round. */

@@ -198,14 +198,14 @@ static void print_wrapper(FILE *out, const form *wrapper, int words, int operand
     bool is_void = strcmp(result_type(wrapper), "void") == 0;
     fprintf(out, "typedef %s %s_function(", result_type(wrapper), wrapper->symbol);
     print_parameters(out, wrapper);
-    fprintf(out, ");\nOPD_PUBLIC %s %s(", result_type(wrapper), wrapper->symbol);
+    fprintf(out, ");\nOPD_PUBLIC OPD_WRAPPER %s %s(", result_type(wrapper), wrapper->symbol);
     print_parameters(out, wrapper);
-    fprintf(out,
-            ")\n{\n    static opd_site site_ = { .symbol = \"%s\", .routine = %d, .pattern = %d, .words = %d, "
-            ".operands = %d, .flags = %uu };\n",
-            wrapper->symbol, wrapper->routine->id, wrapper->pattern_index, words, operands,
-            (wrapper->pattern->is_cblas ? OPD_CALL_CBLAS : 0u) |
-                (wrapper->pattern->int_bytes == 8 ? OPD_CALL_ILP64 : 0u));
+    fprintf(
+        out,
+        ")\n{\n    static opd_site site_ = { .symbol = \"%s\", .wrapper = (const void *)%s, .routine = %d, .pattern = %d, .words = %d, "
+        ".operands = %d, .flags = %uu };\n",
+        wrapper->symbol, wrapper->symbol, wrapper->routine->id, wrapper->pattern_index, words, operands,
+        (wrapper->pattern->is_cblas ? OPD_CALL_CBLAS : 0u) | (wrapper->pattern->int_bytes == 8 ? OPD_CALL_ILP64 : 0u));
     fprintf(out,
             "    const void *from_ = __builtin_return_address(0);\n"
             "    const opd_target *target_ = opd_target_of(&site_, from_);\n"

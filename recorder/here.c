@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "audit.h"
 #include "calls.h"
 #include "crash.h"
 #include "here.h"
@@ -185,6 +186,7 @@ static void describe_process(opd_process *process, uint32_t threads, uint64_t ch
     process->attach_ticks = opd_here_ticks();
     process->thread_limit = threads;
     process->mxcsr = opd_here_mxcsr();
+    process->is_audited = opd_audit_is_active();
     atomic_store(&process->handles_faults, !opd_crash_guards);
     ssize_t length = readlink("/proc/self/exe", process->program, sizeof(process->program) - 1);
     if (length < 0) {

@@ -36,8 +36,10 @@ typedef struct opd_thread_words {
     opd_slot *slot;
     uint64_t epoch;
     void *escape; /* sigjmp_buf: where a fault met while reading an operand goes; NULL = it is not ours */
+    const struct opd_binding *given; /* left by a stub for the wrapper it jumps to */
 } opd_thread_words;
-extern __thread opd_thread_words opd_thread;
+/* The object is in memory from the start of a program, so these words are addressed directly. */
+extern __thread opd_thread_words opd_thread __attribute__((tls_model("initial-exec")));
 
 /* The program has shut itself in (seccomp): from now on no system call of ours may be its end. */
 extern volatile sig_atomic_t opd_here_is_quiet;

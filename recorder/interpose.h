@@ -14,10 +14,17 @@
 
 #include <opsdebug/record.h>
 
+#include "audit.h"
+#include "here.h"
+
+/* Wrappers lie together, so that they are told from what else this object exports. */
+#define OPD_WRAPPER __attribute__((section("opd_wrappers")))
+
 /* Where calls from one object go. Immutable once linked in; never freed. */
 typedef struct opd_target {
     const struct opd_target *next;
-    uintptr_t start, size; /* of the calling object */
+    uintptr_t start, size;      /* of the calling object */
+    const opd_binding *binding; /* the stub that it came through; NULL = none */
     void *function;
     uint64_t modules; /* provider:16 caller:16 call flags:16, as in a record */
     bool is_watched;  /* its routine matches the filter */
@@ -26,8 +33,9 @@ typedef struct opd_target {
 typedef struct opd_site {
     _Atomic(const opd_target *) targets;
     const char *symbol;
-    uint16_t routine; /* id */
-    uint8_t pattern;  /* index */
+    const void *wrapper; /* the function that has this site */
+    uint16_t routine;    /* id */
+    uint8_t pattern;     /* index */
     uint8_t words;
     uint8_t operands;
     uint32_t flags; /* OPD_CALL_CBLAS, OPD_CALL_ILP64 */
@@ -39,19 +47,30 @@ typedef struct opd_wrapped {
     uint32_t depth; /* index of its opd_open_call */
 } opd_wrapped;
 
-/* Finds the true routine for a calling object, remembers it. Does not return when there is none: as the loader would, it says so and exits 127. */
-const opd_target *opd_resolve(opd_site *site, const void *return_address);
+/*
+ * Finds the true routine for a calling object, remembers it; given: what the stub it came through stands for. Does not return when
+ * there is none: as the loader would, it says so and exits 127.
+ */
+const opd_target *opd_resolve(opd_site *site, const void *return_address, const opd_binding *given);
+
+/* What the object's own scope has under a name that the search order of the program does not have; NULL = nothing. */
+void *opd_find_locally(const char *symbol, const struct link_map *map);
 
 static inline const opd_target *opd_target_of(opd_site *site, const void *return_address)
 {
+    const opd_binding *given = opd_thread.given;
+    if (given != NULL) {
+        opd_thread.given = NULL;
+        given = given->wrapper == site->wrapper ? given : NULL; /* of a stub that a signal came upon */
+    }
     const opd_target *target = atomic_load_explicit(&site->targets, memory_order_acquire);
     while (target != NULL) {
-        if (__builtin_expect((uintptr_t)return_address - target->start < target->size, 1)) {
+        if (__builtin_expect((uintptr_t)return_address - target->start < target->size && target->binding == given, 1)) {
             return target;
         }
         target = target->next;
     }
-    return opd_resolve(site, return_address);
+    return opd_resolve(site, return_address, given);
 }
 
 static inline bool opd_is_recorded(const opd_target *target)

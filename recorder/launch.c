@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "audit_port.h"
 #include "collector.h"
 
 /* Where the preloaded object may be, from the directory of this program. */
@@ -102,28 +103,67 @@ static opd_status preload_value(opd_buffer *value, opd_collector *collector, con
     return value->status;
 }
 
-/* The environment of the program: ours with the two variables set. */
-static opd_status make_environment(char ***out, const char *preload, const char *session)
+/*
+ * LD_AUDIT: the shim that is beside the recorder, then what the user has there: in that order both are called for a dlsym (see
+ * audit_shim.c). Without one (another processor, not installed) the program is recorded by LD_PRELOAD alone.
+ */
+static opd_status audit_value(opd_buffer *value, opd_collector *collector, const opd_record_options *options)
+{
+    char preload[4096];
+    char path[4352];
+    char link[192];
+    const char *user = getenv("LD_AUDIT");
+    if (options->without_audit || !find_preload(preload, sizeof(preload), options->preload)) {
+        return OPD_OK;
+    }
+    char *slash = strrchr(preload, '/');
+    *(slash != NULL ? slash : preload) = '\0';
+    snprintf(path, sizeof(path), "%s/" OPD_AUDIT_SONAME, preload);
+    if (access(path, R_OK) != 0) {
+        return OPD_OK;
+    }
+    if (strchr(path, ':') != NULL) { /* the separator of the list */
+        snprintf(link, sizeof(link), "%s/" OPD_AUDIT_SONAME, collector->directory);
+        if (symlink(path, link) != 0) {
+            return OPD_OK;
+        }
+        snprintf(path, sizeof(path), "%s", link);
+    }
+    bool has_user = user != NULL && user[0] != '\0';
+    opd_buffer_print(value, "LD_AUDIT=%s%s%s", path, has_user ? ":" : "", has_user ? user : "");
+    opd_buffer_append(value, "", 1);
+    return value->status;
+}
+
+/* The environment of the program: ours with these variables in place of its own. NULL = stays as it is. */
+#define OWN_VARIABLES 3
+static opd_status make_environment(char ***out, char *const own[OWN_VARIABLES])
 {
     size_t count = 0;
     while (environ[count] != NULL) {
         count++;
     }
     void *block;
-    opd_status status = opd_alloc_array(&block, count + 3, sizeof(char *));
+    opd_status status = opd_alloc_array(&block, count + OWN_VARIABLES + 1, sizeof(char *));
     if (status != OPD_OK) {
         return status;
     }
     char **list = block;
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
-        if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0 &&
-            strncmp(environ[i], OPD_SESSION_VARIABLE "=", sizeof(OPD_SESSION_VARIABLE)) != 0) {
+        bool is_replaced = false;
+        for (size_t k = 0; k < OWN_VARIABLES; k++) {
+            is_replaced = is_replaced || (own[k] != NULL && strncmp(environ[i], own[k], strcspn(own[k], "=") + 1) == 0);
+        }
+        if (!is_replaced) {
             list[used++] = environ[i];
         }
     }
-    list[used++] = (char *)(uintptr_t)preload;
-    list[used++] = (char *)(uintptr_t)session;
+    for (size_t k = 0; k < OWN_VARIABLES; k++) {
+        if (own[k] != NULL) {
+            list[used++] = own[k];
+        }
+    }
     *out = list;
     return OPD_OK;
 }
@@ -178,11 +218,14 @@ static opd_status start(int *pid, char *const *argv, char **environment)
 opd_status opd_launch(int *pid, opd_collector *collector, const opd_record_options *options)
 {
     opd_buffer preload;
+    opd_buffer audit;
     opd_buffer_init(&preload, 65536);
+    opd_buffer_init(&audit, 65536);
     char session[224];
     char **environment = NULL;
     opd_status status = OPD_OK;
     if (collector == NULL) { /* no session could be made: the program runs unrecorded */
+        opd_buffer_done(&audit);
         opd_buffer_done(&preload);
         return start(pid, options->argv, environ);
     }
@@ -193,12 +236,18 @@ opd_status opd_launch(int *pid, opd_collector *collector, const opd_record_optio
         status = preload.status;
     }
     if (status == OPD_OK) {
-        status = make_environment(&environment, (const char *)preload.bytes, session);
+        status = audit_value(&audit, collector, options);
+    }
+    if (status == OPD_OK) {
+        char *const own[OWN_VARIABLES] = { (char *)preload.bytes, session,
+                                           audit.size > 0 ? (char *)audit.bytes : NULL };
+        status = make_environment(&environment, own);
     }
     if (status == OPD_OK) {
         status = start(pid, options->argv, environment);
     }
     opd_free(environment);
+    opd_buffer_done(&audit);
     opd_buffer_done(&preload);
     return status;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "api.h"
+#include "audit.h"
 #include "crash.h"
 #include "here.h"
 #include "interpose.h"
@@ -60,6 +61,9 @@ __attribute__((constructor)) static void load(void)
     opd_api_other = find_preload();
     if (session != NULL && opd_api_other == NULL && opd_load(session) && is_likely_to_call()) {
         opd_here_attach();
+    }
+    if (opd_record_enabled) {
+        opd_audit_start();
     }
     is_loaded = true;
 }

@@ -164,13 +164,28 @@ static uint64_t describe(const finding *found, void *provider, const struct dl_f
     return (uint64_t)provider_number | (uint64_t)caller_number << 16 | flags << 32;
 }
 
-static const opd_target *resolve(opd_site *site, const void *return_address)
+void *opd_find_locally(const char *symbol, const struct link_map *map)
+{
+    finding found;
+    struct dl_find_object object = { .dlfo_link_map = (struct link_map *)(uintptr_t)map };
+    return dlsym(RTLD_NEXT, symbol) == NULL && find_by_caller(&found, symbol, &object) ? found.function : NULL;
+}
+
+static bool find(finding *found, const char *symbol, const struct dl_find_object *caller, const opd_binding *given)
+{
+    if (given != NULL && accept(found, atomic_load(&given->function))) {
+        return true;
+    }
+    return accept(found, dlsym(RTLD_NEXT, symbol)) || (caller != NULL && find_by_caller(found, symbol, caller)) ||
+           find_anywhere(found, symbol);
+}
+
+static const opd_target *resolve(opd_site *site, const void *return_address, const opd_binding *given)
 {
     struct dl_find_object caller;
     bool has_caller = opd_module_find(&caller, return_address);
     finding found = { .function = NULL };
-    if (!accept(&found, dlsym(RTLD_NEXT, site->symbol)) &&
-        !(has_caller && find_by_caller(&found, site->symbol, &caller)) && !find_anywhere(&found, site->symbol)) {
+    if (!find(&found, site->symbol, has_caller ? &caller : NULL, given)) {
         give_up(site->symbol);
     }
     /* Nor those given while another thread attaches the process: they cannot say whose they are. */
@@ -181,6 +196,7 @@ static const opd_target *resolve(opd_site *site, const void *return_address)
     }
     void *provider = handle_of(&found.object);
     target->function = found.function;
+    target->binding = given;
     target->start = has_caller ? (uintptr_t)caller.dlfo_map_start : (uintptr_t)return_address;
     target->size = has_caller ? (uintptr_t)caller.dlfo_map_end - (uintptr_t)caller.dlfo_map_start : 1;
     target->modules = describe(&found, provider, &caller, has_caller);
@@ -192,11 +208,11 @@ static const opd_target *resolve(opd_site *site, const void *return_address)
     return target;
 }
 
-const opd_target *opd_resolve(opd_site *site, const void *return_address)
+const opd_target *opd_resolve(opd_site *site, const void *return_address, const opd_binding *given)
 {
     sigset_t signals;
     opd_here_hold_signals(&signals);
-    const opd_target *target = resolve(site, return_address);
+    const opd_target *target = resolve(site, return_address, given);
     opd_here_release_signals(&signals);
     return target;
 }

@@ -228,6 +228,7 @@ typedef struct opd_process {
     _Atomic uint32_t slot_states[OPD_PROCESS_THREADS]; /* opd_slot_state */
     _Atomic uint32_t threads_lost;                     /* threads that found no slot */
     _Atomic uint32_t is_ended;                         /* the image ran its exit handlers, or left by _exit */
+    uint32_t is_audited;                               /* by the shim for LD_AUDIT */
     _Atomic uint32_t handles_faults;                   /* SIGSEGV goes to a handler of the program, not to ours */
     _Atomic uint32_t freeze;                           /* opd_freeze_state */
     _Atomic uint32_t fired;                            /* triggers so far, for max_bundles */

@@ -74,6 +74,7 @@ typedef struct opd_record_options {
     char *const *argv;       /* program and arguments, NULL-terminated */
     const opd_environment_info *environment; /* of this machine, for the bundles (opd_environment_read); NULL = left out */
     const char *preload;     /* path of opsdebug-preload.so; NULL = beside this program, then ../lib/opsdebug/ */
+    bool without_audit;      /* LD_PRELOAD alone: lookups by handle are not seen */
 } opd_record_options;
 #define OPD_RECORD_OPTIONS_INIT \
     { .capture = OPD_CAPTURE_INPUTS, .triggers = OPD_TRIGGER_NAN | OPD_TRIGGER_INF | OPD_TRIGGER_CRASH | OPD_TRIGGER_CONTRACT | OPD_TRIGGER_TIMEOUT | OPD_TRIGGER_API, \
@@ -89,6 +90,7 @@ typedef struct opd_record_report {
     uint32_t suppressed;     /* failures counted but not written */
     char bundle_paths[16][512];
     char why_nothing[1024];  /* when calls == 0: what was found (static BLAS, child without recorder, ...) and what to do */
+    uint64_t processes_audited; /* of processes: the loader told them which library each binding means (LD_AUDIT) */
     uint64_t threads_lost;   /* threads whose calls found no room in shared memory */
     char reduced[400];       /* what was given less memory than asked for, or another place, and why; "" = nothing */
     char run_trouble[512];   /* why a run-PID.opsb is not whole; "" = all are */

@@ -102,7 +102,7 @@ def faulthandler_of_python_prints_and_the_crash_is_recorded():
     if SANITIZED:
         raise Skip("the sanitizer's runtime has handlers of its own")
     text = ("import ctypes, numpy as np\na = np.ones((4, 4)); a @ a\nd = ctypes.c_double\np = a.ctypes.data_as(ctypes.c_void_p)\n"
-            "ctypes.CDLL(None).cblas_dgemm(101, 111, 111, 4, 4, 4, d(1), p, 4, ctypes.c_void_p(64), 4, d(0), p, 4)")
+            "ctypes.CDLL('libblas.so.3').cblas_dgemm(101, 111, 111, 4, 4, 4, d(1), p, 4, ctypes.c_void_p(64), 4, d(0), p, 4)")
     run = Run([PYTHON, "-X", "faulthandler", "-c", text])
     assert run.status == 139 and "Fatal Python error: Segmentation fault" in run.stderr, run.stderr
     failing = run.failures[0].calls[-1]

@@ -45,6 +45,8 @@ static opd_status set_option(opd_record_options *options, char *word)
         options->per_failure = (uint32_t)strtoul(value, NULL, 10);
     } else if (strcmp(word, "preload") == 0) {
         options->preload = value;
+    } else if (strcmp(word, "audit") == 0) {
+        options->without_audit = strcmp(value, "off") == 0;
     } else if (strcmp(word, "range") == 0) {
         options->range_first = strtoull(value, &value, 10);
         options->range_last = strtoull(value + 1, NULL, 10);
@@ -61,10 +63,10 @@ static void print_report(const opd_record_report *report)
     fprintf(stderr,
             "report %s=%d calls=%" PRIu64 " nested=%" PRIu64 " dropped=%" PRIu64 " processes=%" PRIu64
             " threads=%" PRIu64 " bundles=%u suppressed=%u cut=%u lost=%" PRIu64 " refused=%" PRIu64 " seen=%" PRIu64
-            " stored=%" PRIu64 "\n",
+            " stored=%" PRIu64 " audited=%" PRIu64 "\n",
             kind, code, report->calls, report->calls_nested, report->dropped, report->processes, report->threads,
             report->bundles, report->suppressed, report->bundles_cut, report->threads_lost, report->data_refused,
-            report->bytes_seen, report->bytes_stored);
+            report->bytes_seen, report->bytes_stored, report->processes_audited);
     for (unsigned i = 0; i < report->bundles && i < 16; i++) {
         fprintf(stderr, "bundle %s\n", report->bundle_paths[i]);
     }
