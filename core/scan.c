@@ -11,10 +11,10 @@
 #include "health.h"
 #include "walk.h"
 
-#define BLOCK_BYTES   (32 * 1024) /* of a direct piece */
-#define STAGING_BYTES (4 * 1024)  /* on the stack, which may be one of 16 KiB (recorded programs) */
-#define DIRECT_BYTES  (2 * 1024)  /* a dense run of this many bytes is worth no copy */
-#define SMALL_BYTES   1024        /* up to here one call hashes all, without the streaming state */
+#define BLOCK_BYTES   32768 /* of a direct piece */
+#define STAGING_BYTES 4096  /* on the stack, which may be one of 16 KiB (recorded programs) */
+#define DIRECT_BYTES  2048  /* a dense run of this many bytes is worth no copy */
+#define SMALL_BYTES   1024  /* up to here one call hashes all, without the streaming state */
 
 typedef struct cursor {
     opd_runs runs;

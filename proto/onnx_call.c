@@ -144,7 +144,7 @@ static bool is_word(opd_onnx_text text)
             return false;
         }
     }
-    return text.size > 0 && text.size < OPD_NAME * 2;
+    return text.size > 0 && text.size < (size_t)OPD_NAME * 2;
 }
 
 static opd_status refuse_kind(const onnx_form *form, const opd_onnx_attribute *attribute, const char *what)

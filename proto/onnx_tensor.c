@@ -238,17 +238,17 @@ static void put_field(uint8_t **to, opd_dtype dtype, const wire_field *field)
 }
 
 /* A varint of too many bytes counts in the first pass and is refused in this one. */
-static opd_status put_values(uint8_t *memory, uint64_t size, const survey *found, const uint8_t *bytes, size_t length)
+static opd_status put_values(uint8_t *memory, uint64_t length, const survey *found, const uint8_t *bytes, size_t size)
 {
     wire_field field;
     size_t at = 0;
     uint8_t *to = memory;
-    while (wire_next(&field, bytes, length, &at)) {
+    while (wire_next(&field, bytes, size, &at)) {
         if (field.number == found->type->field) {
             put_field(&to, found->dtype, &field);
         }
     }
-    return (uint64_t)(to - memory) == size ? OPD_OK : opd_fail(OPD_E_FORMAT, "a value of more than 64 bits");
+    return (uint64_t)(to - memory) == length ? OPD_OK : opd_fail(OPD_E_FORMAT, "a value of more than 64 bits");
 }
 
 opd_status opd_onnx_tensor_read(opd_onnx_tensor *out, const void *bytes, size_t size)

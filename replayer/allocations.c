@@ -45,16 +45,17 @@ OPD_PUBLIC void *malloc(size_t size)
     return __libc_malloc(size);
 }
 
-OPD_PUBLIC void *calloc(size_t number, size_t size)
+/* Parameters are named as in glibc's headers. */
+OPD_PUBLIC void *calloc(size_t nmemb, size_t size)
 {
     count();
-    return __libc_calloc(number, size);
+    return __libc_calloc(nmemb, size);
 }
 
-OPD_PUBLIC void *realloc(void *block, size_t size)
+OPD_PUBLIC void *realloc(void *ptr, size_t size)
 {
     count();
-    return __libc_realloc(block, size);
+    return __libc_realloc(ptr, size);
 }
 
 OPD_PUBLIC void *aligned_alloc(size_t alignment, size_t size)
@@ -69,14 +70,14 @@ OPD_PUBLIC void *memalign(size_t alignment, size_t size)
     return __libc_memalign(alignment, size);
 }
 
-OPD_PUBLIC int posix_memalign(void **out, size_t alignment, size_t size)
+OPD_PUBLIC int posix_memalign(void **memptr, size_t alignment, size_t size)
 {
     count();
     void *block = __libc_memalign(alignment, size);
     if (block == NULL) {
         return ENOMEM;
     }
-    *out = block;
+    *memptr = block;
     return 0;
 }
 

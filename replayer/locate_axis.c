@@ -153,7 +153,7 @@ bool opd_axis_grows(const opd_axis_map *axis)
     enum { PARTS = 8 };
     double mean[PARTS];
     int64_t length = axis->high - axis->low + 1;
-    if (length < 2 * PARTS) {
+    if (length / 2 < PARTS) {
         return false;
     }
     for (int part = 0; part < PARTS; part++) {

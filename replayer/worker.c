@@ -380,16 +380,13 @@ static opd_status inspect(worker *self, bool is_first)
     tell_unwritten(self, &failure);
     if (is_first) {
         memcpy(self->first, now, sizeof now);
-        self->job->first_failed = false;
+        self->job->first_failed = failure.outcome != OPD_OUTCOME_OK;
     } else if (is_new) {
         result->runs_differing++;
         result->is_repeatable = false;
     }
     /* A run with the bits of the first fails as the first did. */
-    bool is_failed =
-        is_new ? failure.outcome != OPD_OUTCOME_OK : self->job->first_failed || failure.outcome != OPD_OUTCOME_OK;
-    self->job->first_failed = is_first ? is_failed : self->job->first_failed;
-    result->runs_failed += is_failed;
+    result->runs_failed += failure.outcome != OPD_OUTCOME_OK || (!is_new && self->job->first_failed);
     if (result->observed.outcome == OPD_OUTCOME_OK && failure.outcome != OPD_OUTCOME_OK) {
         result->observed = failure;
     }

@@ -77,8 +77,8 @@
 /* ------------------------------------------------------------------------------------------------- any numbers */
 
 /* The second of two equal ones gives way; a NaN wins over all. */
-#define LESSER(a, b)   (((b) < (a)) | ((b) != (b)) ? (b) : (a))
-#define GREATER(a, b)  (((b) > (a)) | ((b) != (b)) ? (b) : (a))
+#define LESSER(a, b)   ((((b) < (a)) | ((b) != (b))) ? (b) : (a))
+#define GREATER(a, b)  ((((b) > (a)) | ((b) != (b))) ? (b) : (a))
 #define AT_LEAST(a, b) ((a) < (b) ? (b) : (a))
 #define CLAMP(a, b, c) ((c) < AT_LEAST(a, b) ? (c) : AT_LEAST(a, b))
 

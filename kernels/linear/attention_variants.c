@@ -223,11 +223,11 @@ static opd_status online_portable(const opd_call *call, const opd_workspace *wor
     return run_online(call, workspace, opd_attention_run_portable);
 }
 
-#define ONLINE(set, words, columns)                                                                  \
-    {                                                                                                \
-        .name = #set, .isa = words, .declines = opd_declines_strides, .workspace = online_workspace, \
-        .run = online_##set, .determinism = OPD_DETERMINISM_BATCH,                                   \
-        .widths = "queries=64 keys=128 rows=6 columns=" columns                                      \
+#define ONLINE(set, words, columns)                                                                    \
+    {                                                                                                  \
+        .name = #set, .isa = (words), .declines = opd_declines_strides, .workspace = online_workspace, \
+        .run = online_##set, .determinism = OPD_DETERMINISM_BATCH,                                     \
+        .widths = "queries=64 keys=128 rows=6 columns=" columns                                        \
     }
 #define VARIANTS                                                                                                     \
     ONLINE(avx512, OPD_ISA_AVX512, "32"), ONLINE(avx2, OPD_ISA_AVX2, "16"), ONLINE(portable, "", "8"),               \

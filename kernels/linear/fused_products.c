@@ -193,10 +193,10 @@ DEFINE_RUNS(avx2)
 DEFINE_RUNS(portable)
 
 #define ROW(label, words, function, columns) CHAIN(label, words, opd_gemm_workspace_of, function, columns)
-#define CHAIN(label, words, space, function, columns)                                                       \
-    {                                                                                                       \
-        .name = label, .isa = words, .declines = opd_declines_strides, .workspace = space, .run = function, \
-        .determinism = OPD_DETERMINISM_BATCH, .widths = "rows=6 columns=" columns " tile=144 depth=256"     \
+#define CHAIN(label, words, space, function, columns)                                                               \
+    {                                                                                                               \
+        .name = (label), .isa = (words), .declines = opd_declines_strides, .workspace = (space), .run = (function), \
+        .determinism = OPD_DETERMINISM_BATCH, .widths = "rows=6 columns=" columns " tile=144 depth=256"             \
     }
 
 const opd_variant opd_matmul_bias_gelu_variants[] = {

@@ -7,12 +7,13 @@
 #define DEFINE_ROW(type)                                                  \
     static void row_##type(const opd_gemm *gemm, int64_t i)               \
     {                                                                     \
+        typedef type number;                                              \
         type alpha = (type)(int64_t)gemm->alpha;                          \
         type beta = (type)(int64_t)gemm->beta;                            \
         const type *a = (const type *)gemm->a.data + i * gemm->a.row;     \
         const type *b = gemm->b.data;                                     \
         const type *c = gemm->c.data;                                     \
-        type *y = (type *)gemm->y + i * gemm->y_row;                      \
+        number *y = (number *)gemm->y + i * gemm->y_row;                  \
         memset(y, 0, (size_t)gemm->n * sizeof *y);                        \
         for (int64_t k = 0; k < gemm->k; k++) {                           \
             type factor = a[k * gemm->a.column] * alpha;                  \

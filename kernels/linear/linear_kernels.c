@@ -6,10 +6,10 @@
 #include "linear_define.h"
 #include "linear_variants.h"
 
-#define KERNEL(of, op, definition, table)                                                                \
-    {                                                                                                    \
-        .domain = of, .name = op, .define = opd_define_##definition, .variants = opd_##table##_variants, \
-        .variant_count = (int)OPD_COUNT(opd_##table##_variants)                                          \
+#define KERNEL(of, op, definition, table)                                                                    \
+    {                                                                                                        \
+        .domain = (of), .name = (op), .define = opd_define_##definition, .variants = opd_##table##_variants, \
+        .variant_count = (int)OPD_COUNT(opd_##table##_variants)                                              \
     }
 
 const opd_kernel opd_kernels_linear[] = {

@@ -257,16 +257,16 @@ static void run_portable(const opd_gemm_job *job, const opd_workspace *workspace
 DEFINE_RUNS(matmul)
 DEFINE_RUNS(gemm)
 
-#define OWN(op, set, words, columns)                                                                       \
-    {                                                                                                      \
-        .name = #set, .isa = words, .declines = opd_declines_integers, .workspace = opd_gemm_workspace_of, \
-        .run = op##_##set, .determinism = OPD_DETERMINISM_BATCH,                                           \
-        .widths = "rows=6 columns=" columns " tile=144 depth=256"                                          \
+#define OWN(op, set, words, columns)                                                                         \
+    {                                                                                                        \
+        .name = #set, .isa = (words), .declines = opd_declines_integers, .workspace = opd_gemm_workspace_of, \
+        .run = op##_##set, .determinism = OPD_DETERMINISM_BATCH,                                             \
+        .widths = "rows=6 columns=" columns " tile=144 depth=256"                                            \
     }
 #define VARIANTS(op, declines_library)                                                                       \
     { .name = "openblas",                                                                                    \
       .isa = "",                                                                                             \
-      .declines = declines_library,                                                                          \
+      .declines = (declines_library),                                                                        \
       .run = op##_blas,                                                                                      \
       .determinism = OPD_DETERMINISM_RUN,                                                                    \
       .widths = "rows=16 columns=4" },                                                                       \

@@ -75,27 +75,31 @@ static size_t window_workspace(const opd_call *call, int32_t threads)
 
 /* -------------------------------------------------------------------------------------------------- im2col */
 
-/* count elements of a row of the image from `start`, step apart, of which [low, high) lie in it; zeros elsewhere. */
-static void copy_segment(void *to, opd_dtype dtype, const void *image, int64_t start, int64_t step, int64_t low,
-                         int64_t high, int64_t count)
+/* count elements of a row of the image from `start`, step apart, of which [low, high) lie in it. */
+typedef struct segment {
+    int64_t start, step, low, high, count;
+} segment;
+
+/* Zeros elsewhere. */
+static void copy_segment(void *to, opd_dtype dtype, const void *image, segment part)
 {
     float *narrow = to;
     double *wide = to;
     const float *whole = image;
     const double *as_double = image;
     const uint16_t *half = image;
-    memset(to, 0, (size_t)count * (dtype == OPD_F64 ? sizeof *wide : sizeof *narrow));
-    for (int64_t i = low; i < high && dtype == OPD_F32; i++) {
-        narrow[i] = whole[start + i * step];
+    memset(to, 0, (size_t)part.count * (dtype == OPD_F64 ? sizeof *wide : sizeof *narrow));
+    for (int64_t i = part.low; i < part.high && dtype == OPD_F32; i++) {
+        narrow[i] = whole[part.start + i * part.step];
     }
-    for (int64_t i = low; i < high && dtype == OPD_F64; i++) {
-        wide[i] = as_double[start + i * step];
+    for (int64_t i = part.low; i < part.high && dtype == OPD_F64; i++) {
+        wide[i] = as_double[part.start + i * part.step];
     }
-    for (int64_t i = low; i < high && dtype == OPD_F16; i++) {
-        narrow[i] = opd_from_f16(half[start + i * step]);
+    for (int64_t i = part.low; i < part.high && dtype == OPD_F16; i++) {
+        narrow[i] = opd_from_f16(half[part.start + i * part.step]);
     }
-    for (int64_t i = low; i < high && dtype == OPD_BF16; i++) {
-        narrow[i] = opd_from_bf16(half[start + i * step]);
+    for (int64_t i = part.low; i < part.high && dtype == OPD_BF16; i++) {
+        narrow[i] = opd_from_bf16(half[part.start + i * part.step]);
     }
 }
 
@@ -121,11 +125,10 @@ static void fill_row(void *row, const opd_gemm *gemm, int64_t k, int64_t first, 
         int64_t column = (first + done) % width;
         int64_t length = width - column < count - done ? width - column : count - done;
         int64_t at = opd_window_row(window, (first + done) / width, position / window->kernel[last]);
-        int64_t from = clamp(low - column, 0, length);
-        int64_t to = at >= 0 ? clamp(high - column, from, length) : from;
-        int64_t start = plane + at + opd_window_input(window, last, column, position % window->kernel[last]);
-        copy_segment((char *)row + (size_t)done * size, job->dtype, gemm->b.data, start, window->stride[last], from, to,
-                     length);
+        segment part = { .step = window->stride[last], .low = clamp(low - column, 0, length), .count = length };
+        part.start = plane + at + opd_window_input(window, last, column, position % window->kernel[last]);
+        part.high = at >= 0 ? clamp(high - column, part.low, length) : part.low;
+        copy_segment((char *)row + (size_t)done * size, job->dtype, gemm->b.data, part);
         done += length;
     }
 }
@@ -249,10 +252,10 @@ static opd_status max_avx2(const opd_call *call, const opd_workspace *workspace)
     return run_window(call, workspace, OPD_WINDOW_MAX, opd_window_run_avx2);
 }
 
-#define ROW(label, words, reason, space, function, shape)                                     \
-    {                                                                                         \
-        .name = label, .isa = words, .declines = reason, .workspace = space, .run = function, \
-        .determinism = OPD_DETERMINISM_BATCH, .widths = shape                                 \
+#define ROW(label, words, reason, space, function, shape)                                               \
+    {                                                                                                   \
+        .name = (label), .isa = (words), .declines = (reason), .workspace = (space), .run = (function), \
+        .determinism = OPD_DETERMINISM_BATCH, .widths = (shape)                                         \
     }
 #define SLIDING(label, words, reason, function, vector) \
     ROW(label, words, reason, window_workspace, function, "vector=" vector " rows=16")

@@ -62,7 +62,8 @@ static void make_split(double *values, const opd_call *call, int operand, uint64
     int64_t parts = count_of(call, operand);
     int64_t n = axis >= 0 ? data->shape[axis] : 0;
     for (int64_t j = 0; j < parts; j++) {
-        values[j] = (double)(n / parts + (j < n % parts ? 1 : 0));
+        int64_t length = n / parts + (j < n % parts ? 1 : 0);
+        values[j] = (double)length;
     }
     if (parts > 1) { /* from one to the next, all of it now and then */
         int64_t giver = draw(seed, 0, 0, parts - 1);

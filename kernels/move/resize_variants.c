@@ -92,8 +92,9 @@ static bool walk_next(row_walk *walk, int64_t *offset, double *weight)
 #define ROWS_OF(type)                                                                                          \
     static void interpolate_##type(const resizing *job, int64_t row)                                           \
     {                                                                                                          \
+        typedef type number;                                                                                   \
         const opd_resize_taps *taps = job->taps[job->x->rank - 1];                                             \
-        type *to = (type *)job->y->data + row * job->width;                                                    \
+        number *to = (number *)job->y->data + row * job->width;                                                \
         row_walk walk;                                                                                         \
         int64_t offset = 0;                                                                                    \
         double weight = 0;                                                                                     \

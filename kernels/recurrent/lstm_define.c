@@ -54,8 +54,8 @@ static measured gate_input(const lstm_cell *cell, int gate, int64_t unit, int64_
         long double weight = at(cell, OPD_LSTM_R, r + k);
         add(&sum, cell, weight * cell->h[k].value, fabsl(weight) * cell->h[k].error);
     }
-    add(&sum, cell, at(cell, OPD_LSTM_B, 2 * cell->direction * rows + row), 0);
-    add(&sum, cell, at(cell, OPD_LSTM_B, (2 * cell->direction + 1) * rows + row), 0);
+    add(&sum, cell, at(cell, OPD_LSTM_B, 2 * rows * cell->direction + row), 0);
+    add(&sum, cell, at(cell, OPD_LSTM_B, 2 * rows * cell->direction + rows + row), 0);
     return sum;
 }
 

@@ -159,12 +159,13 @@ static int64_t step_of(const lstm_run *run, int64_t n)
     }                                                                                                                 \
     static void cells_##type(const lstm_run *run, int64_t n)                                                          \
     {                                                                                                                 \
+        typedef type number;                                                                                          \
         int64_t hidden = run->lstm.hidden;                                                                            \
         type clip = (type)run->lstm.clip;                                                                             \
         const type *z = (const type *)(const void *)run->z + n * OPD_LSTM_GATES * hidden;                             \
         const type *p = (const type *)(const void *)run->peephole;                                                    \
-        type *h = (type *)(void *)run->h + n * hidden;                                                                \
-        type *c = (type *)(void *)run->c + n * hidden;                                                                \
+        number *h = (number *)(void *)run->h + n * hidden;                                                            \
+        number *c = (number *)(void *)run->c + n * hidden;                                                            \
         for (int64_t k = 0; k < hidden; k++) {                                                                        \
             type input = sigmoid_##type(z[k] + p[k] * c[k], clip);                                                    \
             type forget = run->lstm.couples                                                                           \
@@ -216,7 +217,7 @@ static void project(const lstm_run *run, opd_gemm_run *gemm)
     opd_gemm product = { .m = run->lstm.steps * run->lstm.batch, .k = run->lstm.inputs, .y = run->projected };
     product.a = (opd_matrix){ x->data, x->dtype, run->lstm.inputs, 1 };
     if (b != NULL) {
-        int64_t first = run->direction * 2 * wide * (int64_t)opd_dtype_size(b->dtype);
+        int64_t first = 2 * wide * run->direction * (int64_t)opd_dtype_size(b->dtype);
         product.c = (opd_matrix){ (const char *)b->data + first, b->dtype, 0, 1 };
     }
     multiply(run, gemm, OPD_LSTM_W, product);
@@ -225,10 +226,11 @@ static void project(const lstm_run *run, opd_gemm_run *gemm)
 #define INPUT_OF(type)                                                              \
     static void input_##type(const lstm_run *run, int64_t n, int64_t row)           \
     {                                                                               \
+        typedef type number;                                                        \
         int64_t wide = OPD_LSTM_GATES * run->lstm.hidden;                           \
         const type *from = (const type *)(const void *)run->projected + row * wide; \
         const type *bias = (const type *)(const void *)run->bias;                   \
-        type *to = (type *)(void *)run->input + n * wide;                           \
+        number *to = (number *)(void *)run->input + n * wide;                       \
         for (int64_t k = 0; k < wide; k++) {                                        \
             to[k] = from[k] + bias[k];                                              \
         }                                                                           \
@@ -260,8 +262,8 @@ static void begin_direction(lstm_run *run)
 {
     const opd_lstm *lstm = &run->lstm;
     int64_t wide = OPD_LSTM_GATES * lstm->hidden;
-    take(run, run->bias, OPD_LSTM_B, (2 * run->direction + 1) * wide, wide);
-    take(run, run->peephole, OPD_LSTM_P, run->direction * 3 * lstm->hidden, 3 * lstm->hidden);
+    take(run, run->bias, OPD_LSTM_B, 2 * wide * run->direction + wide, wide);
+    take(run, run->peephole, OPD_LSTM_P, 3 * lstm->hidden * run->direction, 3 * lstm->hidden);
     for (int64_t n = 0; n < lstm->batch; n++) {
         int64_t state = opd_lstm_state_at(lstm, run->direction, n);
         int64_t first = n * lstm->hidden * run->size;

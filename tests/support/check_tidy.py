@@ -16,8 +16,9 @@ KNOWLEDGE = pathlib.Path(__file__).with_name("analyzer.h")
 
 def tidy(build, source):
     command = ["clang-tidy", "-p", str(build), "--quiet"]
-    # gcc's warning flags that clang does not know are no findings.
-    command += ["--extra-arg=-Wno-unknown-warning-option", f"--extra-arg=-include{KNOWLEDGE}", str(source)]
+    # gcc's warning flags and pragmas that clang does not know are no findings.
+    command += ["--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-unknown-pragmas"]
+    command += [f"--extra-arg=-include{KNOWLEDGE}", str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     return source, done.returncode, done.stdout
 
