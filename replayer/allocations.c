@@ -8,6 +8,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include <opsdebug/memory.h>
+
 #include "scratch.h"
 
 static _Atomic bool is_counting;
@@ -23,6 +25,21 @@ uint64_t opd_allocations_end(void)
 {
     atomic_store(&is_counting, false);
     return atomic_load(&counted);
+}
+
+void opd_allocations_probe(void)
+{
+    static const size_t sizes[] = { 24, 1000, 20000, 100000 };
+    void *blocks[OPD_COUNT(sizes)];
+    for (size_t i = 0; i < OPD_COUNT(sizes); i++) {
+        if (opd_alloc(&blocks[i], sizes[i]) != OPD_OK) {
+            blocks[i] = NULL;
+        }
+    }
+    for (size_t i = 0; i < OPD_COUNT(sizes); i++) {
+        opd_free(blocks[i]);
+    }
+    malloc_trim(0);
 }
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

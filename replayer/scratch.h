@@ -26,4 +26,7 @@ void opd_scratch_done(opd_scratch *scratch);
 void opd_allocations_begin(void);
 uint64_t opd_allocations_end(void);
 
+/* Lets the C library look at its heap: a routine that wrote past a block of its own dies here, still as the routine's doing. */
+void opd_allocations_probe(void);
+
 #endif

@@ -5,7 +5,6 @@
  *
  * load provider -> for each guard pass: build memory -> for each run: call, look at outputs, restore -> done.
  */
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,22 +59,6 @@ static uint64_t now_ns(void)
 static void set_stage(opd_job *job, opd_stage stage)
 {
     atomic_store(&job->stage, (uint32_t)stage);
-}
-
-/* Lets the C library look at its heap: a routine that wrote past a block of its own dies here, still as the routine's doing. */
-static void probe_heap(void)
-{
-    static const size_t sizes[] = { 24, 1000, 20000, 100000 };
-    void *blocks[OPD_COUNT(sizes)];
-    for (size_t i = 0; i < OPD_COUNT(sizes); i++) {
-        if (opd_alloc(&blocks[i], sizes[i]) != OPD_OK) {
-            blocks[i] = NULL;
-        }
-    }
-    for (size_t i = 0; i < OPD_COUNT(sizes); i++) {
-        opd_free(blocks[i]);
-    }
-    malloc_trim(0);
 }
 
 static opd_status run_variant(worker *self)
@@ -164,7 +147,7 @@ static opd_status call_routine(worker *self)
         status = opd_routine_call(self->provider.function, &self->call);
     }
     self->times[self->time_count++] = now_ns() - begin;
-    probe_heap();
+    opd_allocations_probe();
     disarm(self);
     return status;
 }
@@ -346,6 +329,34 @@ static void tell_unwritten(worker *self, opd_failure *failure)
     }
 }
 
+/* What is told of the first run only: figures, outputs, places, stages. */
+static opd_status report_first(worker *self, const opd_operand *now, const opd_numbers *numbers,
+                               const opd_failure *failure)
+{
+    opd_replay_result *result = &self->job->result;
+    opd_job_stray unused;
+    opd_status status = OPD_OK;
+    put_back(self);
+    result->same = opd_judge_same(&result->recorded_ratio, &self->judge, now, self->numbers, self->count);
+    result->numbers = *numbers;
+    result->opinion = self->judge.opinion;
+    memcpy(result->outputs, now, sizeof result->outputs);
+    result->output_count = self->count;
+    keep_outputs(self);
+    if (self->job->with_metrics && numbers->is_valid) {
+        status = opd_judge_figures(result, &self->judge, self->numbers, self->count);
+        if (status == OPD_OK && failure->outcome != OPD_OUTCOME_OK) {
+            status = opd_locate(&result->location, &self->judge, failure);
+        }
+    }
+    opd_arena_restore(&self->arena, &unused);
+    if (status == OPD_OK && self->job->with_stages && is_general(self)) {
+        status = opd_stages_hold(result, &self->call, self->provider.variant);
+        opd_arena_restore(&self->arena, &unused);
+    }
+    return status;
+}
+
 /* Everything about one run that came back; is_first: of its pass. */
 static opd_status inspect(worker *self, bool is_first)
 {
@@ -390,27 +401,7 @@ static opd_status inspect(worker *self, bool is_first)
     if (result->observed.outcome == OPD_OUTCOME_OK && failure.outcome != OPD_OUTCOME_OK) {
         result->observed = failure;
     }
-    if (is_first && self->job->pass_number == 0) {
-        put_back(self);
-        result->same = opd_judge_same(&result->recorded_ratio, &self->judge, now, self->numbers, self->count);
-        result->numbers = numbers;
-        result->opinion = self->judge.opinion;
-        memcpy(result->outputs, now, sizeof now);
-        result->output_count = self->count;
-        keep_outputs(self);
-        if (self->job->with_metrics && numbers.is_valid) {
-            status = opd_judge_figures(result, &self->judge, self->numbers, self->count);
-            if (status == OPD_OK && failure.outcome != OPD_OUTCOME_OK) {
-                status = opd_locate(&result->location, &self->judge, &failure);
-            }
-        }
-        opd_arena_restore(&self->arena, &stray);
-        if (status == OPD_OK && self->job->with_stages && is_general(self)) {
-            status = opd_stages_hold(result, &self->call, self->provider.variant);
-            opd_arena_restore(&self->arena, &stray);
-        }
-    }
-    return status;
+    return is_first && self->job->pass_number == 0 ? report_first(self, now, &numbers, &failure) : OPD_OK;
 }
 
 static opd_status run_pass(worker *self, opd_guard pass)
