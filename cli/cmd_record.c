@@ -31,7 +31,8 @@ enum {
     KEY_ATTACH,
     KEY_BUNDLES,
     KEY_PER_FAILURE,
-    KEY_NO_AUDIT
+    KEY_NO_AUDIT,
+    KEY_NO_TRACKING
 };
 
 typedef struct record_options {
@@ -61,6 +62,9 @@ static const struct argp_option options[] = {
       0 },
     { "no-audit", KEY_NO_AUDIT, NULL, 0,
       "Record by LD_PRELOAD alone: routines looked up by handle (dlsym) or bound by RTLD_DEEPBIND are then not seen",
+      0 },
+    { "no-write-tracking", KEY_NO_TRACKING, NULL, 0,
+      "Read operands seen before again each time, even where the kernel can tell (Linux 6.7) that nobody wrote to them",
       0 },
     { "report", KEY_REPORT, "FILE", 0, "Also write the report as a JSON document to FILE", 0 },
     { "attach", KEY_ATTACH, "PID", OPTION_HIDDEN, "Start a collector for a process that uses the C API", 0 },
@@ -125,6 +129,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_BUNDLES:
         record->max_bundles = (uint32_t)opd_parse_count(state, "--bundles", arg, 0, UINT32_MAX);
+        return 0;
+    case KEY_NO_TRACKING:
+        record->ignores_writes = true;
         return 0;
     case KEY_PER_FAILURE:
         record->per_failure = (uint32_t)opd_parse_count(state, "--per-failure", arg, 1, UINT32_MAX);

@@ -187,6 +187,8 @@ void opd_phrase_operand_flags(char *text, size_t size, const opd_operand *operan
         { OPD_OPERAND_UNREADABLE, "unreadable" },
         { OPD_OPERAND_RETURNED, "returned" },
         { OPD_OPERAND_NOT_KEPT, "not kept" },
+        { OPD_OPERAND_KNOWN, "as in an earlier call" },
+        { OPD_OPERAND_TRACKED, "by write tracking, not by digest" },
     };
     text[0] = '\0';
     add_flags(text, size, operand->flags, words, OPD_COUNT(words));

@@ -14,6 +14,8 @@
 #include <sys/uio.h>
 
 #include "crash.h"
+#include "guarded.h"
+#include "known.h"
 #include "trigger.h"
 
 #define GAPPY_SPAN     ((uint64_t)1 << 30) /* a span this long that is mostly gaps is fetched */
@@ -115,69 +117,21 @@ static void take_fetched(opd_slot *slot, const opd_tensor *view, opd_operand_par
     }
 }
 
-/* Memory from the first to the last element. */
-static void bounds_of(uint64_t *low, uint64_t *high, const opd_tensor *view)
-{
-    int64_t first;
-    int64_t last;
-    opd_tensor_span(view, &first, &last);
-    *low = (uint64_t)(uintptr_t)view->data + (uint64_t)first;
-    *high = (uint64_t)(uintptr_t)view->data + (uint64_t)last;
-}
-
-/*
- * Can it be read? Asked where the program handles faults itself: its handler is to see those of the routine, none of ours.
- * Reads every page as the routine will.
- */
-static bool is_present(const opd_tensor *view)
-{
-    uint64_t low;
-    uint64_t high;
-    int saved = errno;
-    bounds_of(&low, &high, view);
-    low &= ~UINT64_C(4095);
-    bool is_there = madvise((void *)(uintptr_t)low, high - low, MADV_POPULATE_READ) == 0 ||
-                    errno == EINVAL; /* a kernel before 5.14 does not know */
-    errno = saved;
-    return is_there;
-}
-
-/*
- * Reads an operand that may not be there: false when it is not. The routine meets the fault next, where the program
- * expects it. The jump leaves a scan in the middle, so the floating-point mode is given back here.
- */
-static __attribute__((noinline)) bool scan_if_mapped(const opd_tensor *view, void *copy, opd_digest *digest,
-                                                     opd_health *health)
-{
-    opd_escape escape;
-    const uint32_t mode = opd_here_floating();
-    if (opd_crash_guards == 0 && !is_present(view)) {
-        return false;
-    }
-    bounds_of(&escape.low, &escape.high, view);
-    bool is_mapped = sigsetjmp(escape.jump, 0) == 0;
-    if (is_mapped) {
-        opd_thread.escape = &escape;
-        atomic_signal_fence(memory_order_seq_cst);
-        opd_tensor_scan(view, copy, digest, health);
-    } else {
-        opd_here_set_floating(mode);
-    }
-    atomic_signal_fence(memory_order_seq_cst);
-    opd_thread.escape = NULL;
-    return is_mapped;
-}
-
 /* Content that the routine is about to read as well. */
 static void take_plain(opd_slot *slot, const opd_tensor *view, opd_operand_part *part)
 {
     opd_process *process = opd_recorder.process;
     void *copy = NULL;
+    opd_sighting sighting;
+    if (opd_known_take(&sighting, view, part)) {
+        return;
+    }
     if (opd_recorder.control->capture >= OPD_CAPTURE_INPUTS) {
         copy = opd_arena_take(process, slot, opd_tensor_packed_bytes(view), &part->place_before, opd_here_populate);
         part->flags |= copy == NULL ? OPD_OPERAND_NOT_KEPT : 0;
     }
-    if (scan_if_mapped(view, copy, &part->before, &part->health_before)) {
+    bool is_mapped = opd_guarded_scan(view, copy, &part->before, &part->health_before);
+    if (is_mapped) {
         part->flags |= OPD_OPERAND_HAS_HEALTH;
     } else {
         part->flags |= OPD_OPERAND_UNREADABLE;
@@ -185,8 +139,13 @@ static void take_plain(opd_slot *slot, const opd_tensor *view, opd_operand_part 
         part->before = (opd_digest){ { 0 } };
         part->health_before = (opd_health){ 0 };
     }
+    opd_place lap = part->place_before;
+    bool is_kept = is_mapped && opd_known_note(&sighting, part, copy);
     if (copy != NULL) {
         opd_arena_release(process, slot);
+    }
+    if (is_kept) {
+        opd_arena_return(slot, &lap);
     }
 }
 
@@ -308,7 +267,7 @@ static void scan_output(opd_slot *slot, const opd_open_call *open, const opd_ten
     if (opd_recorder.control->capture == OPD_CAPTURE_FULL) {
         copy = opd_arena_take(process, slot, opd_tensor_packed_bytes(view), &part.place_after, opd_here_populate);
     }
-    bool is_mapped = scan_if_mapped(view, copy, &part.after, &part.health_after);
+    bool is_mapped = opd_guarded_scan(view, copy, &part.after, &part.health_after);
     if (copy != NULL) {
         opd_arena_release(process, slot);
     }
@@ -328,7 +287,7 @@ static void check_input(opd_slot *slot, const opd_open_call *open, const opd_ten
     if (opd_digest_is_none(&part.before) || (part.flags & OPD_OPERAND_MUST_NOT_READ) != 0) {
         return;
     }
-    if (!scan_if_mapped(view, NULL, &part.after, NULL)) {
+    if (!opd_guarded_scan(view, NULL, &part.after, NULL)) {
         return;
     }
     part.flags |= OPD_PART_HAS_AFTER;
@@ -349,7 +308,7 @@ static void keep_output(opd_slot *slot, const opd_open_call *open, const opd_ten
     opd_process *process = opd_recorder.process;
     void *copy = opd_arena_take(process, slot, opd_tensor_packed_bytes(view), &part.place_after, opd_here_populate);
     if (copy != NULL) {
-        bool is_mapped = scan_if_mapped(view, copy, &part.after, NULL);
+        bool is_mapped = opd_guarded_scan(view, copy, &part.after, NULL);
         opd_arena_release(process, slot);
         part.place_after.bytes = is_mapped ? part.place_after.bytes : 0;
         write_part(slot, part_position(open, index), &part);

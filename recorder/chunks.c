@@ -21,7 +21,7 @@ static bool claim(opd_arena *arena, uint64_t index, uint64_t serial)
 {
     uint64_t tag = atomic_load_explicit(&arena->tags[index], memory_order_relaxed);
     uint64_t frozen = atomic_load_explicit(&arena->frozen, memory_order_acquire);
-    if (tag >= OPD_TAG_PIN || (tag != 0 && tag - 1 >= frozen)) {
+    if (tag >= OPD_TAG_KEEP || (tag != 0 && tag - 1 >= frozen)) {
         return false;
     }
     return atomic_compare_exchange_strong(&arena->tags[index], &tag, OPD_TAG_PIN | (serial + 1));
@@ -78,7 +78,10 @@ static bool lease(opd_process *process, opd_slot *slot, uint64_t chunks, opd_pop
             continue;
         }
         if (!claim_all(arena, index, chunks, serial)) {
-            return false;
+            if (atomic_load_explicit(&arena->count, memory_order_relaxed) == count) {
+                return false;
+            }
+            continue; /* the keep area has grown into it */
         }
         slot->lease = serial + 1;
         slot->lease_index = index;
@@ -140,6 +143,132 @@ void opd_arena_release(opd_process *process, opd_slot *slot)
     for (uint64_t i = 0; i < chunks; i++) {
         atomic_fetch_sub(&arena->tags[slot->lease_index + i], OPD_TAG_PIN);
     }
+}
+
+void opd_arena_return(opd_slot *slot, const opd_place *place)
+{
+    if (slot->lease == place->serial + 1 && slot->lease_used == place->offset + (place->bytes + 63) / 64 * 64) {
+        slot->lease_used = place->offset;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------- the keep area */
+
+/* Takes chunks from the end of those that are leased. */
+static opd_keep_part *grow(opd_process *process, uint32_t chunks, opd_populate_fn *populate)
+{
+    opd_arena *arena = &process->arena;
+    uint32_t count = atomic_load(&arena->count);
+    if (arena->keep_parts >= OPD_KEEP_PARTS || arena->keep_chunks + chunks > OPD_ARENA_CHUNKS / 2 ||
+        count < chunks + OPD_ARENA_CHUNKS / 2) {
+        return NULL;
+    }
+    uint32_t index = count - chunks;
+    uint64_t serial = OPD_TAG_KEEP | atomic_fetch_add_explicit(&arena->next, chunks, memory_order_relaxed);
+    if (!make_present(process, index, chunks, populate) || !claim_all(arena, index, chunks, serial)) {
+        return NULL;
+    }
+    if (!atomic_compare_exchange_strong(&arena->count, &count, index)) { /* memory ran out elsewhere */
+        for (uint32_t i = 0; i < chunks; i++) {
+            atomic_store(&arena->tags[index + i], 0);
+        }
+        return NULL;
+    }
+    for (uint32_t i = 0; i < chunks; i++) {
+        atomic_fetch_sub(&arena->tags[index + i], OPD_TAG_PIN);
+    }
+    opd_keep_part *part = &arena->keep[arena->keep_parts++];
+    arena->keep_chunks += chunks;
+    part->index = index;
+    part->chunks = chunks;
+    part->serial = serial;
+    part->filled = 0;
+    return part;
+}
+
+/* The part that was referred to longest ago, if no call of the window can refer to it any more. */
+static opd_keep_part *recycle(opd_arena *arena, uint32_t chunks)
+{
+    uint64_t next = atomic_load(&arena->next);
+    opd_keep_part *oldest = NULL;
+    for (uint32_t i = 0; i < arena->keep_parts; i++) {
+        opd_keep_part *part = &arena->keep[i];
+        uint64_t touched = atomic_load_explicit(&part->touched, memory_order_relaxed);
+        if (part->chunks >= chunks && touched + OPD_ARENA_CHUNKS < next &&
+            (oldest == NULL || touched < atomic_load_explicit(&oldest->touched, memory_order_relaxed))) {
+            oldest = part;
+        }
+    }
+    if (oldest == NULL || atomic_load(&arena->frozen) != OPD_NO_LIMIT) {
+        return NULL;
+    }
+    oldest->serial = OPD_TAG_KEEP | atomic_fetch_add(&arena->next, oldest->chunks);
+    oldest->filled = 0;
+    for (uint32_t i = 0; i < oldest->chunks; i++) {
+        atomic_store(&arena->tags[oldest->index + i], oldest->serial + i + 1);
+    }
+    return oldest;
+}
+
+static opd_keep_part *find_room(opd_arena *arena, uint64_t wanted)
+{
+    for (uint32_t i = 0; i < arena->keep_parts; i++) {
+        opd_keep_part *part = &arena->keep[i];
+        if (part->chunks * arena->chunk_bytes - part->filled >= wanted) {
+            return part;
+        }
+    }
+    return NULL;
+}
+
+void *opd_arena_keep(opd_process *process, uint64_t bytes, opd_place *place, opd_populate_fn *populate)
+{
+    opd_arena *arena = &process->arena;
+    uint64_t wanted = (bytes + 63) / 64 * 64;
+    uint32_t none = 0;
+    if (bytes == 0 || arena->is_off || wanted > opd_arena_limit(arena) ||
+        !atomic_compare_exchange_strong(&arena->keep_busy, &none, 1)) {
+        return NULL;
+    }
+    uint32_t chunks = (uint32_t)((wanted + arena->chunk_bytes - 1) / arena->chunk_bytes);
+    opd_keep_part *part = find_room(arena, wanted);
+    if (part == NULL) {
+        part = grow(process, chunks, populate);
+    }
+    if (part == NULL) {
+        part = recycle(arena, chunks);
+    }
+    if (part == NULL) {
+        opd_arena_kept(process);
+        return NULL;
+    }
+    *place = (opd_place){ .serial = part->serial, .offset = part->filled, .bytes = bytes };
+    part->filled += wanted;
+    atomic_store(&part->touched, atomic_load(&arena->next));
+    atomic_fetch_add(&arena->keep_bytes, bytes);
+    return (uint8_t *)process + arena->offset + part->index * arena->chunk_bytes + place->offset;
+}
+
+void opd_arena_kept(opd_process *process)
+{
+    atomic_store_explicit(&process->arena.keep_busy, 0, memory_order_release);
+}
+
+bool opd_arena_touch(opd_process *process, const opd_place *place)
+{
+    opd_arena *arena = &process->arena;
+    uint64_t next = atomic_load_explicit(&arena->next, memory_order_relaxed);
+    for (uint32_t i = 0; i < OPD_KEEP_PARTS; i++) {
+        opd_keep_part *part = &arena->keep[i];
+        if (place->bytes > 0 && part->serial == place->serial) {
+            uint64_t tag = atomic_load_explicit(&arena->tags[part->index % OPD_ARENA_CHUNKS], memory_order_acquire);
+            if (atomic_load_explicit(&part->touched, memory_order_relaxed) != next) {
+                atomic_store_explicit(&part->touched, next, memory_order_relaxed);
+            }
+            return (tag & OPD_TAG_SERIAL) == place->serial + 1;
+        }
+    }
+    return false;
 }
 
 void opd_arena_freeze(opd_arena *arena)

@@ -24,6 +24,16 @@ void opd_arena_release(opd_process *process, opd_slot *slot);
 /* Largest operand that is kept. */
 uint64_t opd_arena_limit(const opd_arena *arena);
 
+/*
+ * Room in the keep area, from where laps do not take it away; NULL when there is none now. Between keep and kept no other thread can.
+ */
+void *opd_arena_keep(opd_process *process, uint64_t bytes, opd_place *place, opd_populate_fn *populate);
+void opd_arena_kept(opd_process *process);
+/* What lies at a place of the keep area is referred to once more; false when it is gone. */
+bool opd_arena_touch(opd_process *process, const opd_place *place);
+/* Gives back what was taken last and released since. */
+void opd_arena_return(opd_slot *slot, const opd_place *place);
+
 void opd_arena_freeze(opd_arena *arena);
 void opd_arena_thaw(opd_arena *arena);
 

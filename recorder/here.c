@@ -23,6 +23,7 @@
 #include "calls.h"
 #include "crash.h"
 #include "here.h"
+#include "known.h"
 
 #define EPOCH_ATTACHING UINT64_C(1)
 #define PROGRAM_SPACE   (UINT64_C(1) << 30) /* of a limited address space, beyond what is in use: the program's */
@@ -261,6 +262,7 @@ static void attach_process(void)
         }
         munmap(before, before_bytes);
     }
+    opd_known_reset();
     if (here->process != NULL) {
         opd_here_wake();
     }

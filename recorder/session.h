@@ -66,6 +66,7 @@ typedef struct opd_control {
     uint32_t triggers;
     uint32_t timeout_ms;
     uint32_t sample;
+    uint32_t tracks_writes; /* what has not been written to since is not read again, where the kernel can tell */
     uint32_t max_bundles;
     uint32_t per_failure; /* bundles of one kind of failure that come at once; then one in OPD_FAILURE_PAUSE_NS */
     uint32_t has_tsc;     /* records carry TSC ticks, else CLOCK_MONOTONIC ns */
@@ -203,15 +204,31 @@ typedef struct opd_slot {
 #define OPD_ARENA_CHUNKS 64u
 #define OPD_BUDGET_LEAST (UINT64_C(4096) * OPD_ARENA_CHUNKS) /* below it no data is kept */
 #define OPD_TAG_PIN      (UINT64_C(1) << 56)
+#define OPD_TAG_KEEP     (UINT64_C(1) << 55) /* of the keep area: not leased; part of the serials there */
 #define OPD_TAG_SERIAL   (OPD_TAG_PIN - 1)
+
+/*
+ * The keep area grows from the end of the arena down, at most to its middle, and holds what was seen unchanged twice. Laps pass it by. Its
+ * parts are used anew when nothing in them has been referred to for a whole lap.
+ */
+#define OPD_KEEP_PARTS 32u
+typedef struct opd_keep_part {
+    uint32_t index, chunks; /* chunks 0 = there is none */
+    uint64_t serial, filled;
+    _Atomic uint64_t touched; /* the arena's next when it was last referred to */
+} opd_keep_part;
 typedef struct opd_arena {
     _Atomic uint64_t next;   /* serial of the next lease */
     _Atomic uint64_t frozen; /* leases with serial >= frozen may not be overwritten; OPD_NO_LIMIT = none */
     _Atomic uint32_t count;  /* usable chunks: less than asked for when memory ran out */
     uint32_t is_off;
     uint64_t chunk_bytes;
-    uint64_t offset;          /* from the start of the file */
-    _Atomic uint64_t refused; /* operands that found no room */
+    uint64_t offset;            /* from the start of the file */
+    _Atomic uint64_t refused;   /* operands that found no room */
+    _Atomic uint32_t keep_busy; /* one thread at a time keeps something; others do not wait */
+    uint32_t keep_parts, keep_chunks;
+    _Atomic uint64_t keep_bytes; /* put there */
+    opd_keep_part keep[OPD_KEEP_PARTS];
     _Atomic uint64_t tags[OPD_ARENA_CHUNKS];
 } opd_arena;
 
@@ -239,6 +256,7 @@ typedef struct opd_process {
     opd_shared_crash crash;
     char program[256];
     opd_arena arena;
+    char why_untracked[96]; /* why writes are not tracked; "" = they are, or nobody has asked yet */
     _Atomic uint32_t module_count;
     opd_shared_module modules[OPD_PROCESS_MODULES];
     _Alignas(4096) opd_slot slots[];

@@ -240,7 +240,8 @@ void opd_case_refresh(opd_case *item)
 {
     for (int i = 0; i < item->call.operand_count; i++) {
         opd_operand *operand = &item->call.operands[i];
-        operand->flags &= ~(uint32_t)(OPD_OPERAND_HAS_HEALTH | OPD_OPERAND_NOT_KEPT);
+        operand->flags &=
+            ~(uint32_t)(OPD_OPERAND_HAS_HEALTH | OPD_OPERAND_NOT_KEPT | OPD_OPERAND_KNOWN | OPD_OPERAND_TRACKED);
         memset(&operand->after, 0, sizeof(operand->after));
         memset(&operand->health_before, 0, sizeof(operand->health_before));
         memset(&operand->health_after, 0, sizeof(operand->health_after));

@@ -29,6 +29,8 @@ static const opd_flag_name operand_flags[] = {
     { OPD_OPERAND_UNREADABLE, "unreadable" },
     { OPD_OPERAND_RETURNED, "returned" },
     { OPD_OPERAND_NOT_KEPT, "not-kept" },
+    { OPD_OPERAND_KNOWN, "known" },
+    { OPD_OPERAND_TRACKED, "tracked" },
     { OPD_OPERAND_INDEX, "index" },
 };
 

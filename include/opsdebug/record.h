@@ -69,6 +69,7 @@ typedef struct opd_record_options {
     const char *match;       /* glob over routine names; NULL = all */
     uint64_t range_first, range_last; /* call numbers in a thread; 0, 0 = all */
     uint32_t sample;         /* keep data of every n-th call; 0, 1 = all */
+    bool ignores_writes;     /* what was seen before is read again each time, even where the kernel can tell that nobody wrote to it */
     uint32_t max_bundles;    /* failures written per process, default 16; the rest is counted */
     uint32_t per_failure;    /* of them of one kind (what happened, in which operand of which routine) at once, default 4; then one a minute */
     char *const *argv;       /* program and arguments, NULL-terminated */

@@ -106,4 +106,62 @@ def failures_of_one_kind_leave_room_for_others():
     assert (run.report["bundles"], run.report["suppressed"]) == ("2", "78"), run.report
 
 
+CHANGE = os.path.join(TESTS, "change_victim")
+KNOWN, TRACKED, NOT_KEPT = 128, 256, 8
+
+
+def seen_inputs(bundle):
+    return [[call["operands"][name]["before"] for name in ("A", "x")] for call in bundle.calls]
+
+
+def in_order(bundles):
+    return sorted(bundles, key=lambda bundle: (len(bundle.calls), seen_inputs(bundle)))
+
+
+def no_way_of_changing_weights_goes_unnoticed():
+    """Digests with write tracking are those without it, in whatever way one byte of the weights changes."""
+    plain = same_as_alone([CHANGE], ["tracking=off", "trigger=none"])
+    run = same_as_alone([CHANGE], ["trigger=none"])
+    assert len(run.runs) == len(plain.runs) == 4, "the program and three children"
+    assert run.report["dropped"] == plain.report["dropped"] == "0", (run.report, plain.report)
+    tracked, seen = set(), {}
+    for one, other in zip(in_order(run.runs), in_order(plain.runs)):
+        digests, wanted = seen_inputs(one), seen_inputs(other)
+        different = [at for at, pair in enumerate(zip(digests, wanted)) if pair[0] != pair[1]]
+        assert not different and len(digests) == len(wanted) >= 12, (len(digests), len(wanted), different)
+        assert not any(call["operands"]["A"]["flags"] & TRACKED for call in other.calls)
+        for call, (weights, way) in zip(one.calls, digests):
+            seen.setdefault(way, set()).add(weights)
+            tracked |= {way} if call["operands"]["A"]["flags"] & TRACKED else set()
+    assert len(seen) == 23 and all(len(contents) >= 2 for contents in seen.values()), seen
+    if not tracked:
+        raise Skip("the kernel here does not tell of writes: digests were compared without it")
+    assert len(tracked) == len(seen) - 2, "all but a shared mapping and one of a file"
+
+
+def weights_survive_the_laps_of_what_changes():
+    """Data of the inputs of a hundred calls, far more than the budget; the weights are still there, once."""
+    program = script("""
+        import numpy as np
+        r = np.random.default_rng(1)
+        weights = r.standard_normal((256, 256)).astype(np.float32)      # 256 KiB
+        for i in range(400):
+            x = r.standard_normal((256, 64)).astype(np.float32)         # 64 KiB each, new each time
+            weights @ x
+        """)
+    need_numpy()
+    run = Run(program, ["budget=4194304", "trigger=exit"])
+    calls = run.failures[0].calls
+    calls = [call for call in calls if call["what"].startswith("sgemm")]
+    names = [name for name in ("A", "B") if len({call["operands"][name]["before"] for call in calls}) == 1]
+    assert len(names) == 1, names
+    kept = [call["operands"][names[0]] for call in calls]
+    other = [call["operands"]["AB".replace(names[0], "")] for call in calls]
+    assert all(operand["stored"].startswith("1") for operand in kept[2:]), [operand["stored"] for operand in kept]
+    stored = [operand["stored"].startswith("1") for operand in other]
+    assert stored[-1] and not stored[0] and sum(stored) < 64, sum(stored)
+    assert all(operand["flags"] & KNOWN for operand in kept[3:]) and not any(operand["flags"] & KNOWN for operand in other)
+    assert run.report["refused"] == "0", run.report
+
+
 main(globals())

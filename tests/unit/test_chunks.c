@@ -208,6 +208,75 @@ static void threads_never_share_a_chunk_in_use(void **state)
     free_process(process);
 }
 
+static bool keep(opd_process *process, uint64_t bytes, int fill, opd_place *place)
+{
+    void *room = opd_arena_keep(process, bytes, place, has_memory);
+    if (room == NULL) {
+        return false;
+    }
+    memset(room, fill, bytes);
+    opd_arena_kept(process);
+    return true;
+}
+
+static void run_laps(opd_process *process, int laps)
+{
+    opd_place place;
+    for (int i = 0; i < laps * (int)OPD_ARENA_CHUNKS; i++) {
+        assert_true(put(process, &process->slots[0], CHUNK - 64, i, &place));
+        assert_non_null(opd_arena_find(process, file_bytes, &place));
+    }
+}
+
+static void kept_content_survives_laps(void **state)
+{
+    (void)state;
+    opd_process *process = new_process();
+    opd_place places[3];
+    static const uint64_t sizes[3] = { 1000, 3 * CHUNK, 2000 };
+    run_laps(process, 2);
+    for (int i = 0; i < 3; i++) {
+        assert_true(keep(process, sizes[i], i + 1, &places[i]));
+    }
+    run_laps(process, 3);
+    for (int i = 0; i < 3; i++) {
+        const uint8_t *content = opd_arena_find(process, file_bytes, &places[i]);
+        assert_non_null(content);
+        assert_true(is_filled(content, sizes[i], i + 1));
+        assert_true(opd_arena_touch(process, &places[i]));
+    }
+    free_process(process);
+}
+
+/* Half of the budget at most; what has not been referred to for a lap makes room, what has been does not. */
+static void keep_area_is_bounded_and_used_anew(void **state)
+{
+    (void)state;
+    opd_process *process = new_process();
+    opd_place places[OPD_ARENA_CHUNKS];
+    int count = 0;
+    while (keep(process, CHUNK, count, &places[count])) {
+        count++;
+    }
+    assert_int_equal(count, OPD_ARENA_CHUNKS / 2);
+    run_laps(process, 3);
+    assert_true(opd_arena_touch(process, &places[0]));
+    opd_arena_freeze(&process->arena);
+    opd_place late;
+    assert_false(keep(process, CHUNK, 99, &late));
+    opd_arena_thaw(&process->arena);
+    assert_true(keep(process, CHUNK, 99, &late));
+    int gone = 0;
+    for (int i = 0; i < count; i++) {
+        gone += opd_arena_find(process, file_bytes, &places[i]) == NULL;
+        assert_true((opd_arena_find(process, file_bytes, &places[i]) != NULL) == opd_arena_touch(process, &places[i]));
+    }
+    assert_int_equal(gone, 1);
+    assert_non_null(opd_arena_find(process, file_bytes, &places[0]));
+    assert_true(is_filled(opd_arena_find(process, file_bytes, &late), CHUNK, 99));
+    free_process(process);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +285,8 @@ int main(void)
         cmocka_unit_test(frozen_half_stays_while_the_other_is_used),
         cmocka_unit_test(lack_of_memory_shrinks_the_arena),
         cmocka_unit_test(implausible_places_are_not_followed),
+        cmocka_unit_test(kept_content_survives_laps),
+        cmocka_unit_test(keep_area_is_bounded_and_used_anew),
         cmocka_unit_test(threads_never_share_a_chunk_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Weights that stay as they are for a while and then change in one byte, in every way there is: change_victim [WAY], all of them without. A recorder that
+ * remembers them must notice. Prints what it computed.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void cblas_sgemv(int order, int trans, int m, int n, float alpha, const float *a, int lda, const float *x, int incx,
+                 float beta, float *y, int incy);
+
+enum { ROW_MAJOR = 101, NO_TRANS = 111, ROWS = 512, COLUMNS = 512, UNCHANGED = 12, ROUNDS = 3 };
+#define BYTES     ((size_t)ROWS * COLUMNS * sizeof(float))
+#define HUGE_PAGE ((size_t)2 << 20)
+#define PLACE     BYTES / 2 /* of the byte that changes: of the lowest mantissa byte of an element */
+
+static float x[COLUMNS], y[ROWS];
+static uint8_t *weights, *twin;
+
+static void multiply(int times)
+{
+    for (int i = 0; i < times; i++) {
+        cblas_sgemv(ROW_MAJOR, NO_TRANS, ROWS, COLUMNS, 1, (const float *)(const void *)weights, COLUMNS, x, 1, 0, y,
+                    1);
+    }
+}
+
+static uint8_t *map(size_t bytes, int flags, int file)
+{
+    void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
+    return start != MAP_FAILED ? start : NULL;
+}
+
+static void fill(uint8_t *bytes)
+{
+    float *elements = (float *)(void *)bytes;
+    for (int i = 0; i < ROWS * COLUMNS; i++) {
+        elements[i] = (float)(i % 97) / 64;
+    }
+}
+
+/* ----------------------------------------------------------------------------------- the ways, each for one round */
+
+static void by_store(void)
+{
+    weights[PLACE]++;
+}
+
+static void by_memcpy(void)
+{
+    uint8_t byte = (uint8_t)(weights[PLACE] + 1);
+    memcpy(weights + PLACE, &byte, 1);
+}
+
+static void by_read(void)
+{
+    int ends[2];
+    uint8_t byte = (uint8_t)(weights[PLACE] + 1);
+    if (pipe(ends) != 0 || write(ends[1], &byte, 1) != 1 || read(ends[0], weights + PLACE, 1) != 1) {
+        abort();
+    }
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void by_process_writev(void)
+{
+    uint8_t byte = (uint8_t)(weights[PLACE] + 1);
+    struct iovec from = { &byte, 1 };
+    struct iovec to = { weights + PLACE, 1 };
+    if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) != 1) {
+        abort();
+    }
+}
+
+static void by_proc_mem(void)
+{
+    uint8_t byte = (uint8_t)(weights[PLACE] + 1);
+    int file = open("/proc/self/mem", O_RDWR);
+    if (file < 0 || pwrite(file, &byte, 1, (off_t)(uintptr_t)(weights + PLACE)) != 1) {
+        abort();
+    }
+    close(file);
+}
+
+static void *store_in_thread(void *unused)
+{
+    by_store();
+    return unused;
+}
+
+static void by_thread(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, store_in_thread, NULL);
+    pthread_join(thread, NULL);
+}
+
+/* A child that shares the memory. */
+static void by_vfork(void)
+{
+    volatile uint8_t *byte = weights + PLACE;
+    int child = vfork();
+    if (child == 0) {
+        (*byte)++;
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+}
+
+/* The child changes its own; the parent's stays, then changes as well. Both call. */
+static void by_fork(void)
+{
+    fflush(stdout);
+    int child = fork();
+    if (child == 0) {
+        by_store();
+        multiply(UNCHANGED);
+        weights[PLACE] += 7;
+        multiply(1);
+        printf("child %g\n", (double)y[ROWS / 2]);
+        exit(0);
+    }
+    waitpid(child, NULL, 0);
+    multiply(1);
+    by_store();
+}
+
+/* Other memory comes to the same place. */
+static void by_remap(void)
+{
+    uint8_t *other = map(BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    memcpy(other, weights, BYTES);
+    other[PLACE]++;
+    if (mremap(other, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, weights) != weights) {
+        abort();
+    }
+}
+
+/* Away, changed there, and back. */
+static void by_moving(void)
+{
+    uint8_t *other = map(BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (mremap(weights, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, other) != other) {
+        abort();
+    }
+    other[PLACE]++;
+    if (mremap(other, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, weights) != weights) {
+        abort();
+    }
+}
+
+static void by_new_mapping(void)
+{
+    uint8_t *copy = malloc(BYTES);
+    memcpy(copy, weights, BYTES);
+    munmap(weights, BYTES);
+    if (mmap(weights, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != weights) {
+        abort();
+    }
+    copy[PLACE]++;
+    memcpy(weights, copy, BYTES);
+    free(copy);
+}
+
+/* One page becomes zeros. */
+static void by_dropping(void)
+{
+    madvise(weights + PLACE, 4096, MADV_DONTNEED);
+}
+
+static void by_dropping_all(void)
+{
+    madvise(weights, BYTES, MADV_DONTNEED);
+}
+
+static void by_page_mapping(void)
+{
+    uint8_t *page = weights + PLACE;
+    if (mmap(page, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != page) {
+        abort();
+    }
+}
+
+/* Through the second mapping of the same memory, or the file below it. */
+static void by_twin(void)
+{
+    twin[PLACE]++;
+}
+
+/* At the first and the last byte, on pages shared with others. */
+static void at_edges(void)
+{
+    weights[0]++;
+    weights[BYTES - 4]++;
+}
+
+/* ---------------------------------------------------------------------------------------------- where weights lie */
+
+static void plain(void)
+{
+    weights = map(BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+}
+
+static void unaligned(void)
+{
+    weights = map(BYTES + 8192, MAP_PRIVATE | MAP_ANONYMOUS, -1) + 132;
+}
+
+static void on_huge_pages(void)
+{
+    uint8_t *start = map(2 * HUGE_PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    weights = start + (HUGE_PAGE - (uintptr_t)start % HUGE_PAGE);
+    madvise(weights, HUGE_PAGE, MADV_HUGEPAGE);
+}
+
+static void on_heap(void)
+{
+    weights = malloc(BYTES);
+}
+
+static void shared(void)
+{
+    int file = memfd_create("weights", 0);
+    if (ftruncate(file, (off_t)BYTES) != 0) {
+        abort();
+    }
+    weights = map(BYTES, MAP_SHARED, file);
+    twin = map(BYTES, MAP_SHARED, file);
+}
+
+/* A private mapping shows what is written to the file as long as its page is not its own. */
+static void private_file(void)
+{
+    int file = memfd_create("weights", 0);
+    if (ftruncate(file, (off_t)BYTES) != 0) {
+        abort();
+    }
+    twin = map(BYTES, MAP_SHARED, file);
+    fill(twin);
+    weights = map(BYTES, MAP_PRIVATE, file);
+}
+
+static const struct {
+    const char *name;
+    void (*make)(void);
+    void (*change)(void);
+} ways[] = {
+    { "store", plain, by_store },
+    { "memcpy", plain, by_memcpy },
+    { "read", plain, by_read },
+    { "process_writev", plain, by_process_writev },
+    { "proc_mem", plain, by_proc_mem },
+    { "thread", plain, by_thread },
+    { "vfork", plain, by_vfork },
+    { "fork", plain, by_fork },
+    { "remap", plain, by_remap },
+    { "moving", plain, by_moving },
+    { "new_mapping", plain, by_new_mapping },
+    { "dropping", plain, by_dropping },
+    { "dropping_all", plain, by_dropping_all },
+    { "page_mapping", plain, by_page_mapping },
+    { "edges", unaligned, at_edges },
+    { "unaligned", unaligned, by_store },
+    { "huge", on_huge_pages, by_store },
+    { "huge_read", on_huge_pages, by_read },
+    { "huge_dropping", on_huge_pages, by_dropping },
+    { "huge_dropping_all", on_huge_pages, by_dropping_all },
+    { "heap", on_heap, by_store },
+    { "shared", shared, by_twin },
+    { "private_file", private_file, by_twin },
+};
+
+static void go(size_t way)
+{
+    ways[way].make();
+    if (ways[way].make != private_file) {
+        fill(weights);
+    }
+    multiply(UNCHANGED);
+    for (int round = 0; round < ROUNDS; round++) {
+        ways[way].change();
+        multiply(UNCHANGED + 4 * round);
+        printf("%s %d %g\n", ways[way].name, round, (double)y[ROWS / 2]);
+    }
+}
+
+int main(int count, char **words)
+{
+    for (int i = 0; i < COLUMNS; i++) {
+        x[i] = 1 + (float)i / 512;
+    }
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        if (count == 1 || strcmp(ways[i].name, words[1]) == 0) {
+            x[0] = (float)i; /* tells the ways apart */
+            go(i);
+        }
+    }
+    return 0;
+}
