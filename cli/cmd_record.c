@@ -44,7 +44,9 @@ typedef struct record_options {
 } record_options;
 
 static const struct argp_option options[] = {
-    { "output", 'o', "OUT", 0, "Folder for the bundles, or NAME.opsb for one; default ops-debug-out", 0 },
+    { "output", 'o', "OUT", 0,
+      "Folder for the bundles, or NAME.opsb for one (what has that name is kept as NAME.opsb.old); default ops-debug-out",
+      0 },
     { "capture", KEY_CAPTURE, "LEVEL", 0,
       "meta (no operand is read), stats (digests, statistics), inputs (keeps inputs; the default) or full (outputs too)",
       0 },
@@ -392,6 +394,14 @@ static FILE *open_report(const char *path)
 }
 
 /* Once it is known what to record. */
+static void mention_old(const char *out)
+{
+    size_t length = out != NULL ? strlen(out) : 0;
+    if (length > 5 && strcmp(out + length - 5, ".opsb") == 0 && access(out, F_OK) == 0) {
+        fprintf(stderr, "ops-debug: %s is there already: kept as %s.old\n", out, out);
+    }
+}
+
 static int run_program(record_options *o, opd_record_report *report, FILE *file)
 {
     /* A machine that cannot be described is recorded all the same. */
@@ -401,6 +411,7 @@ static int run_program(record_options *o, opd_record_report *report, FILE *file)
     }
     if (!o->shared.is_quiet && !o->shared.is_json) {
         mention_leftovers(&o->record);
+        mention_old(o->record.out);
         mention_idle_triggers(&o->record);
     }
     opd_status status = opd_record_run(report, &o->record);

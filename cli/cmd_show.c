@@ -401,7 +401,7 @@ static int show_bundle(const show_options *o)
     }
     if (o->call != NULL || opd_source_has_failure(bundle)) {
         has_choice = opd_subject_find(&chosen, bundle, o->call) == OPD_OK;
-        if (!has_choice) {
+        if (!has_choice && (o->call != NULL || opd_bundle_call_count(bundle) > 0)) {
             opd_bundle_close(bundle);
             return opd_trouble();
         }

@@ -66,6 +66,7 @@ typedef struct opd_collector {
     uint32_t suspect_count;
     uint64_t next_look_ns; /* when the machine's processes are looked at again */
     char seen[2048];       /* processes seen without a recorder, and such, for why_nothing */
+    char gaps[1024];       /* those of them that have a BLAS: calls that are missing */
 } opd_collector;
 
 /* --- session */

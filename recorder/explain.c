@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "collector.h"
 
 #define LOOK_PAUSE_NS 50000000u
+#define SEEN_TEXT     "process %d (%s) ran without the recorder: its LD_PRELOAD was lost"
 
 static void add(char *text, size_t size, const char *format, ...) OPD_PRINTF(3, 4);
 
@@ -110,8 +112,20 @@ static uint64_t own_cpu_ns(void)
     return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
 }
 
+/* A BLAS of the executable itself. */
+static void find_own_blas(int pid, char *blas, size_t size)
+{
+    char path[32];
+    opd_object_facts facts;
+    snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+    opd_object_examine(&facts, path, true);
+    if (facts.defines[0] != '\0') {
+        snprintf(blas, size, "a copy of its own (%s)", facts.defines);
+    }
+}
+
 /*
- * Looking at every process of the machine takes no more than a twentieth of a core, and no wake asks for it. Its own CPU time counts: a
+ * Where calls are recorded, a process without the recorder counts when it has a BLAS. Looking at every process of the machine takes no more than a twentieth of a core, and no wake asks for it. Its own CPU time counts: a
  * busy machine, on which a look takes long, is no reason to look seldom.
  */
 void opd_explain_look(opd_collector *collector)
@@ -136,10 +150,18 @@ void opd_explain_look(opd_collector *collector)
             has_recorder || !is_seen_again(collector, pid)) {
             continue;
         }
+        if (blas[0] == '\0') {
+            find_own_blas(pid, blas, sizeof(blas));
+        }
+        if (collector->has_calls && blas[0] == '\0') {
+            continue;
+        }
         parent_of(pid, name, sizeof(name));
-        add(collector->seen, sizeof(collector->seen),
-            "process %d (%s) ran without the recorder: its LD_PRELOAD was lost%s%s", pid, name,
+        add(collector->seen, sizeof(collector->seen), SEEN_TEXT "%s%s", pid, name,
             blas[0] != '\0' ? ", and it uses " : "", blas);
+        if (blas[0] != '\0') {
+            add(collector->gaps, sizeof(collector->gaps), SEEN_TEXT ", and it uses %s", pid, name, blas);
+        }
     }
     if (listing != NULL) {
         closedir(listing);
@@ -148,8 +170,15 @@ void opd_explain_look(opd_collector *collector)
     collector->next_look_ns = opd_now_ns() + (pause > LOOK_PAUSE_NS ? pause : LOOK_PAUSE_NS);
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat one;
+    struct stat other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
 /* Objects that were in a process which made no recorded call. */
-static void explain_objects(char *text, size_t size, const opd_watched *watched)
+static void explain_objects(char *text, size_t size, const opd_watched *watched, const char *program)
 {
     const opd_process *process = watched->process;
     uint32_t count = atomic_load(&process->module_count);
@@ -157,8 +186,8 @@ static void explain_objects(char *text, size_t size, const opd_watched *watched)
         char path[512];
         opd_object_facts facts;
         snprintf(path, sizeof(path), "%.511s", process->modules[i].path);
-        if (strstr(path, "opsdebug-preload") != NULL) {
-            continue;
+        if (strstr(path, "opsdebug-preload") != NULL || is_same_file(path, program)) {
+            continue; /* of the program it has been said */
         }
         opd_object_examine(&facts, path, true);
         if (facts.defines[0] != '\0') {
@@ -214,7 +243,7 @@ void opd_explain_nothing(opd_collector *collector, const opd_record_options *opt
         add(text, size, "the recorder was not loaded into %s", options->argv[0]);
     }
     for (const opd_watched *at = collector->first; at != NULL; at = at->next) {
-        explain_objects(text, size, at);
+        explain_objects(text, size, at, facts.defines[0] != '\0' ? path : "");
     }
     if (collector->seen[0] != '\0') {
         add(text, size, "%s", collector->seen);

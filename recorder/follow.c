@@ -89,9 +89,7 @@ int opd_collector_follow(opd_collector *collector, bool is_child)
     while (!atomic_load(&waiter.has_ended)) {
         uint32_t seen = atomic_load(&collector->control->wake);
         opd_collector_round(collector);
-        if (!collector->has_calls) {
-            opd_explain_look(collector);
-        }
+        opd_explain_look(collector);
         opd_requests_serve(collector, atomic_exchange(&has_request, false));
         if (!has_thread && opd_session_start_time(collector->main_pid) == 0) {
             break;

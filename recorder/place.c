@@ -36,7 +36,7 @@ typedef struct place {
     char root[OPD_SESSION_PATH];
     uint64_t free;   /* bytes */
     uint64_t budget; /* of data that it has room for */
-    bool is_steady, is_usable;
+    bool is_steady, is_writable, is_usable;
 } place;
 
 uint32_t opd_place_roots(char roots[OPD_PLACE_ROOTS][OPD_SESSION_PATH])
@@ -122,7 +122,8 @@ static void look_at(place *at, uint64_t budget)
     }
     bool is_unlimited = info.f_blocks == 0; /* a tmpfs or ramfs without a limit */
     at->free = is_unlimited ? UINT64_MAX / 4 : (uint64_t)info.f_bavail * (uint64_t)info.f_frsize;
-    at->is_usable = at->free >= fixed_bytes(THREADS_LEAST);
+    at->is_writable = access(at->root, W_OK | X_OK) == 0;
+    at->is_usable = at->is_writable && at->free >= fixed_bytes(THREADS_LEAST);
     uint64_t room = data_room(at->free);
     at->budget = room < budget ? OPD_ARENA_CHUNKS * opd_session_chunk_bytes(room) : budget;
 }
@@ -147,6 +148,8 @@ static void tell(char *text, size_t size, const place *first, const place *chose
     if (!first->is_steady) {
         used = (size_t)snprintf(text, size, "%s is on a file system that could end the program when it is full",
                                 first->root);
+    } else if (!first->is_writable) {
+        used = (size_t)snprintf(text, size, "%s cannot be written", first->root);
     } else if (chosen != first || chosen->budget < budget) {
         used = (size_t)snprintf(text, size, "%s has %s free", first->root, has);
     }

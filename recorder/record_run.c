@@ -106,6 +106,27 @@ opd_status opd_collector_make_out(char *absolute, size_t size, const char *out)
     return OPD_OK;
 }
 
+/* What is there already is kept, as NAME.old: nothing is lost, and the program is not kept waiting for an answer. */
+static opd_status keep_old(opd_claim *claim, const char *out)
+{
+    char old[4400];
+    struct stat found;
+    opd_status status = opd_claim_take(claim, out); /* for as long as it lasts: the one bundle may come at any time */
+    if (status != OPD_OK || lstat(out, &found) != 0) {
+        return status;
+    }
+    snprintf(old, sizeof(old), "%s.old", out);
+    if (S_ISDIR(found.st_mode)) {
+        status = opd_fail(OPD_E_IO, "%s: is a folder; a name that ends in " OPD_SUFFIX " is that of one bundle", out);
+    } else if (rename(out, old) != 0) {
+        status = opd_fail(OPD_E_IO, "%s: cannot be kept as %s: %s", out, old, strerror(errno));
+    }
+    if (status != OPD_OK) {
+        opd_claim_release(claim);
+    }
+    return status;
+}
+
 /* The program without a recorder: it is not to suffer from our trouble. */
 static opd_status run_unrecorded(opd_record_report *report, const opd_record_options *options)
 {
@@ -145,6 +166,8 @@ static opd_status run_recorded(opd_record_report *report, const opd_record_optio
     opd_collector_finish_all(&collector, report->exit_status);
     if (report->calls == 0) {
         opd_explain_nothing(&collector, options);
+    } else if (collector.gaps[0] != '\0') {
+        opd_collector_trouble(&collector, "%s", collector.gaps);
     }
     opd_collector_close(&collector);
     give_signals_back(old);
@@ -159,7 +182,7 @@ opd_status opd_record_run(opd_record_report *report, const opd_record_options *o
     memset(report, 0, sizeof(*report));
     opd_status status = opd_collector_make_out(out, sizeof(out), options->out != NULL ? options->out : "ops-debug-out");
     if (status == OPD_OK && opd_collector_is_single(out)) {
-        status = opd_claim_take(&claim, out); /* for as long as it lasts: the one bundle may come at any time */
+        status = keep_old(&claim, out);
     }
     if (status != OPD_OK) {
         return status;
@@ -183,7 +206,7 @@ static void collect_for(const opd_record_options *options, const char *out, int 
         dup2(nothing, i);
     }
     opd_fail_without_signal(SIGXFSZ);
-    if ((opd_collector_is_single(out) && opd_claim_take(&claim, out) != OPD_OK) ||
+    if ((opd_collector_is_single(out) && keep_old(&claim, out) != OPD_OK) ||
         opd_collector_open(&collector, options, &report) != OPD_OK) {
         _exit(1);
     }

@@ -202,7 +202,9 @@ static void spare_reference(opd_job *job, const opd_failure *expected, double li
 
 static void note_reference(char *notes, size_t size, const opd_job *job, const opd_replay_result *result)
 {
-    if (job->is_reference_dear && !job->skip_reference && !job->is_born_expected && !result->numbers.is_valid) {
+    bool is_bad_call = (job->call.flags & OPD_CALL_BAD_ARGS) != 0;
+    if (job->is_reference_dear && !is_bad_call && !job->skip_reference && !job->is_born_expected &&
+        !result->numbers.is_valid) {
         opd_line(notes, size, "reference: not run, the call has %.2g operations (limit %.2g)",
                  opd_call_flops(&job->call), job->reference_limit);
     }

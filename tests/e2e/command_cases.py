@@ -23,6 +23,31 @@ def folder(prefix="record-"):
     return tempfile.mkdtemp(prefix=prefix)
 
 
+def bundle_that_was_there_is_kept():
+    out = os.path.join(folder(), "one.opsb")
+    assert ops_debug("record", "-o", out, "--", VICTIM, "overflow", "1").returncode == 0
+    with open(out, "rb") as file:
+        first = file.read()
+    done = ops_debug("record", "-o", out, "--", "/bin/true")
+    assert done.returncode == 0 and "one.opsb.old" in done.stderr, done
+    with open(out + ".old", "rb") as file:
+        assert file.read() == first
+    directory = os.path.join(folder(), "a.opsb")
+    os.mkdir(directory)
+    done = ops_debug("record", "-o", directory, "--", "/bin/echo", "started")
+    assert done.returncode == 125 and done.stdout == "" and "is a folder" in done.stderr, done
+
+
+def unrecorded_child_beside_recorded_calls_is_named():
+    """A BLAS in a process without the recorder is a gap; a process without a BLAS is none."""
+    other = "import ctypes, time; ctypes.CDLL('libopenblas.so.0'); time.sleep(6)"
+    program = f'{VICTIM} basic 3; env -i /usr/bin/python3 -ISc "{other}" & env -i /bin/sleep 6; wait'
+    done = ops_debug("record", "--json", "-o", folder(), "--", "/bin/sh", "-c", program)
+    document = json.loads(done.stderr)
+    assert document["calls"] == 3 and "(python3) ran without the recorder" in document["trouble"], document
+    assert "openblas" in document["trouble"] and "sleep" not in document["trouble"], document
+
+
 def json_of_record_is_one_document_apart_from_the_program():
     """On standard error, and in a file for a program that writes there too; standard output is the program's, byte for byte."""
     out = folder()
