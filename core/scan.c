@@ -157,12 +157,12 @@ static void scan(const opd_tensor *view, const takes *take)
     }
 }
 
-static void scan_health(const opd_tensor *view, takes *take, opd_health *out, bool is_full)
+static void scan_health(const opd_tensor *view, takes take, opd_health *out, bool is_full)
 {
     opd_health_state state;
     opd_health_begin(&state, out, view->dtype, is_full);
-    take->health = &state;
-    scan(view, take);
+    take.health = &state;
+    scan(view, &take);
     opd_health_end(&state);
 }
 
@@ -170,7 +170,7 @@ void opd_tensor_scan(const opd_tensor *view, void *packed, opd_digest *digest, o
 {
     takes take = { .packed = packed, .digest = digest };
     if (health != NULL) {
-        scan_health(view, &take, health, true);
+        scan_health(view, take, health, true);
     } else if (digest != NULL) {
         scan(view, &take);
     } else if (packed != NULL) {
@@ -187,13 +187,13 @@ opd_digest opd_tensor_digest(const opd_tensor *view)
 
 void opd_tensor_health(opd_health *out, const opd_tensor *view)
 {
-    scan_health(view, &(takes){ 0 }, out, true);
+    scan_health(view, (takes){ .packed = NULL }, out, true);
 }
 
 void opd_tensor_nonfinite(opd_health *out, const opd_tensor *view)
 {
     if (opd_dtype_is_float(view->dtype)) {
-        scan_health(view, &(takes){ 0 }, out, false);
+        scan_health(view, (takes){ .packed = NULL }, out, false);
         return;
     }
     opd_runs runs; /* nothing to look for */

@@ -20,7 +20,7 @@ def tidy(build, source):
     command += ["--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-unknown-pragmas"]
     command += [f"--extra-arg=-include{KNOWLEDGE}", str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
-    return source, done.returncode, done.stdout
+    return source, done.returncode, done.stdout or done.stderr
 
 
 def main():
