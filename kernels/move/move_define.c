@@ -200,7 +200,7 @@ opd_status opd_resize_define(opd_definition_work *work)
     opd_resize resize;
     opd_status status = opd_resize_resolve(&resize, work->call);
     for (int64_t flat = 0; flat < y->count && status == OPD_OK; flat++) {
-        int64_t index[OPD_MAX_RANK];
+        int64_t index[OPD_MAX_RANK] = { 0 };
         opd_resize_taps taps[OPD_MAX_RANK];
         bool is_outside = false;
         long double gauge = 0;

@@ -49,19 +49,24 @@ size_t opd_resize_bytes(const opd_call *call, int32_t threads)
 /* The input rows of an output row, one after another. */
 typedef struct row_walk {
     const resizing *job;
-    const opd_resize_taps *taps[OPD_MAX_RANK]; /* of the outer axes at this row */
+    int64_t at[OPD_MAX_RANK]; /* of the output row in the outer axes */
     int chosen[OPD_MAX_RANK];
     bool is_outside; /* the extrapolation value everywhere */
     bool is_done;
 } row_walk;
 
+static const opd_resize_taps *taps_of(const row_walk *walk, int axis)
+{
+    return &walk->job->taps[axis][walk->at[axis]];
+}
+
 static void walk_begin(row_walk *walk, const resizing *job, int64_t row)
 {
     *walk = (row_walk){ .job = job };
     for (int d = job->x->rank - 2; d >= 0; d--) {
-        walk->taps[d] = &job->taps[d][row % job->y->shape[d]];
+        walk->at[d] = row % job->y->shape[d];
         row /= job->y->shape[d];
-        walk->is_outside |= walk->taps[d]->count == 0;
+        walk->is_outside |= taps_of(walk, d)->count == 0;
     }
 }
 
@@ -75,12 +80,12 @@ static bool walk_next(row_walk *walk, int64_t *offset, double *weight)
     *offset = 0;
     *weight = 1;
     for (int d = 0; d < rank - 1; d++) {
-        *offset = *offset * walk->job->x->shape[d] + walk->taps[d]->index[walk->chosen[d]];
-        *weight *= walk->taps[d]->weight[walk->chosen[d]];
+        *offset = *offset * walk->job->x->shape[d] + taps_of(walk, d)->index[walk->chosen[d]];
+        *weight *= taps_of(walk, d)->weight[walk->chosen[d]];
     }
     *offset *= walk->job->x->shape[rank - 1];
     int d = rank - 2;
-    while (d >= 0 && ++walk->chosen[d] == walk->taps[d]->count) {
+    while (d >= 0 && ++walk->chosen[d] == taps_of(walk, d)->count) {
         walk->chosen[d--] = 0;
     }
     walk->is_done = d < 0;
