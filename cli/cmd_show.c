@@ -11,6 +11,7 @@
 #include "document.h"
 #include "phrases.h"
 #include "screen.h"
+#include "stacks.h"
 
 enum { KEY_CALL = 0x100, KEY_ENVIRONMENT, KEY_ALL, SHOWN_CALLS = 24 };
 
@@ -214,7 +215,7 @@ static void print_environment(const opd_bundle *bundle, bool with_all)
     }
 }
 
-static void print_failures(const opd_bundle *bundle)
+static void print_failures(const opd_bundle *bundle, bool in_full)
 {
     for (uint32_t i = 0; i < opd_bundle_failure_count(bundle); i++) {
         const opd_failure *failure = opd_bundle_failure(bundle, i);
@@ -232,11 +233,8 @@ static void print_failures(const opd_bundle *bundle)
         if (failure->reason[0] != '\0') {
             printf("reason       %s\n", failure->reason);
         }
-        for (uint32_t k = 0; k < opd_bundle_frame_count(bundle, failure->thread) && k < 12; k++) {
-            const opd_frame *frame = opd_bundle_frame(bundle, failure->thread, k);
-            printf("  frame %-4u 0x%012" PRIx64 " %s\n", k, frame->address, frame->symbol);
-        }
     }
+    opd_stacks_print(bundle, in_full);
     for (uint32_t i = 0; i < opd_bundle_lineage_count(bundle); i++) {
         const opd_lineage *lineage = opd_bundle_lineage(bundle, i);
         printf("%s %s\n", i == 0 ? "reduced by  " : "            ", lineage->step);
@@ -351,6 +349,7 @@ static opd_status print_calls(const opd_bundle *bundle, const opd_subject *faili
 static json_t *bundle_document(const opd_bundle *bundle, const opd_subject *chosen)
 {
     json_t *document = row_object(bundle);
+    opd_stacks_document(document, bundle);
     json_t *calls = json_array();
     opd_document_put(document, "environment", opd_document_environment(bundle));
     for (uint64_t i = 0; chosen == NULL && i < opd_bundle_call_count(bundle); i++) {
@@ -411,7 +410,7 @@ static int show_bundle(const show_options *o)
     } else if (!o->shared.is_quiet) {
         print_head(bundle);
         print_environment(bundle, o->with_environment);
-        print_failures(bundle);
+        print_failures(bundle, o->shared.verbosity > 0);
         if (has_choice) {
             print_call(&chosen, bundle, o->call != NULL || o->shared.verbosity > 0);
         }

@@ -22,6 +22,9 @@
     N(outcome) N(thread) N(call_number) T(operand) N(bad_count) N(signal) N(signal_code) N(fault_address) N(pc) \
     T(pc_symbol) N(distance) T(label) N(confidence) T(reason) N(time_ns)
 #define FRAME_FIELDS(N, T) N(address) N(module) T(symbol)
+#define STACK_FIELDS(N, T) N(thread) N(state) T(name) N(call_number) N(is_cut)
+#define CRASH_FIELDS(N, T) \
+    N(thread) N(access) N(address) N(place) T(operand) N(distance) N(is_overflow) N(threads) N(silent)
 #define LINEAGE_FIELDS(N, T) T(parent) T(step) T(verdict)
 
 #define PUT_NUMBER(field) \
@@ -129,11 +132,12 @@ static void put_frame(Opsdebug__Frame *to, const opd_frame *from)
     *to = message;
 }
 
-opd_status info_put_backtrace(opd_buffer *out, uint32_t thread, const opd_frame *frames, int count)
+opd_status info_put_backtrace(opd_buffer *out, const opd_stack *from)
 {
     Opsdebug__Backtrace message = OPSDEBUG__BACKTRACE__INIT;
     Opsdebug__Frame *items = NULL;
-    size_t n = count > 0 ? (size_t)count : 0;
+    uint64_t registers[OPD_REGISTERS];
+    size_t n = from->frame_count;
     opd_status status = opd_alloc_array((void **)&items, n + 1, sizeof(*items));
 
     if (status == OPD_OK) {
@@ -141,17 +145,35 @@ opd_status info_put_backtrace(opd_buffer *out, uint32_t thread, const opd_frame 
     }
     if (status == OPD_OK) {
         for (size_t i = 0; i < n; i++) {
-            put_frame(&items[i], &frames[i]);
+            put_frame(&items[i], &from->frames[i]);
             message.frame[i] = &items[i];
         }
         message.n_frame = n;
-        message.thread = thread;
-        message.has_thread = 1;
+        STACK_FIELDS(PUT_NUMBER, PUT_TEXT)
+        memcpy(registers, from->registers, sizeof(registers));
+        message.registers = registers;
+        message.n_registers = from->state != OPD_STACK_PLAIN && from->state != OPD_STACK_SILENT ? OPD_REGISTERS : 0;
         status = pack(out, &message.base);
     }
     opd_free(message.frame);
     opd_free(items);
     return status;
+}
+
+opd_status info_put_crash(opd_buffer *out, const opd_crash_info *from)
+{
+    Opsdebug__Crash message = OPSDEBUG__CRASH__INIT;
+    int64_t index[OPD_MAX_RANK];
+    uint64_t limits[2 * OPD_LIMITS];
+
+    CRASH_FIELDS(PUT_NUMBER, PUT_TEXT)
+    memcpy(index, from->index, sizeof(index));
+    memcpy(limits, from->limits, sizeof(limits));
+    message.index = index;
+    message.n_index = from->index_rank > 0 && from->index_rank <= OPD_MAX_RANK ? (size_t)from->index_rank : 0;
+    message.limit = limits;
+    message.n_limit = OPD_COUNT(limits);
+    return pack(out, &message.base);
 }
 
 opd_status info_get_header(opd_header_info *to, const uint8_t *bytes, size_t size)
@@ -258,7 +280,29 @@ opd_status info_get_lineage(opd_lineage *to, const uint8_t *bytes, size_t size)
 
 static void get_frame(opd_frame *to, const Opsdebug__Frame *message){ FRAME_FIELDS(GET_NUMBER, GET_TEXT) }
 
-opd_status info_get_backtrace(opd_backtrace *to, const uint8_t *bytes, size_t size)
+opd_status info_get_crash(opd_crash_info *to, const uint8_t *bytes, size_t size)
+{
+    ProtobufCMessage *base = NULL;
+    opd_status status = capped_unpack(&base, &opsdebug__crash__descriptor, bytes, size);
+
+    if (status != OPD_OK) {
+        return status;
+    }
+    const Opsdebug__Crash *message = (const Opsdebug__Crash *)base;
+    *to = (opd_crash_info){ .index_rank = -1 };
+    CRASH_FIELDS(GET_NUMBER, GET_TEXT)
+    for (size_t i = 0; i < message->n_index && i < OPD_MAX_RANK; i++) {
+        to->index[i] = message->index[i];
+        to->index_rank = (int32_t)i + 1;
+    }
+    for (size_t i = 0; i < message->n_limit && i < OPD_COUNT(to->limits) * OPD_COUNT(to->limits[0]); i++) {
+        to->limits[i / 2][i % 2] = message->limit[i];
+    }
+    capped_free(base);
+    return OPD_OK;
+}
+
+opd_status info_get_backtrace(opd_backtrace *backtrace, const uint8_t *bytes, size_t size)
 {
     ProtobufCMessage *base = NULL;
     opd_frame *frames = NULL;
@@ -273,7 +317,14 @@ opd_status info_get_backtrace(opd_backtrace *to, const uint8_t *bytes, size_t si
         for (size_t i = 0; i < message->n_frame; i++) {
             get_frame(&frames[i], message->frame[i]);
         }
-        *to = (opd_backtrace){ .thread = message->thread, .frames = frames, .count = (uint32_t)message->n_frame };
+        *backtrace = (opd_backtrace){ .frames = frames };
+        opd_stack *to = &backtrace->stack;
+        STACK_FIELDS(GET_NUMBER, GET_TEXT)
+        for (size_t i = 0; i < message->n_registers && i < OPD_REGISTERS; i++) {
+            to->registers[i] = message->registers[i];
+        }
+        to->frames = frames;
+        to->frame_count = (uint32_t)message->n_frame;
     }
     capped_free(base);
     return status;

@@ -14,9 +14,8 @@ typedef struct opd_thread_info {
 
 /* A backtrace being read; frames are owned. */
 typedef struct opd_backtrace {
-    uint32_t thread;
+    opd_stack stack;
     opd_frame *frames;
-    uint32_t count;
 } opd_backtrace;
 
 /* Each appends the packed message to out; errors: the buffer's status. */
@@ -27,7 +26,8 @@ opd_status info_put_thread(opd_buffer *out, const opd_thread_info *from);
 opd_status info_put_event(opd_buffer *out, const opd_event *from);
 opd_status info_put_failure(opd_buffer *out, const opd_failure *from);
 opd_status info_put_lineage(opd_buffer *out, const opd_lineage *from);
-opd_status info_put_backtrace(opd_buffer *out, uint32_t thread, const opd_frame *frames, int count);
+opd_status info_put_backtrace(opd_buffer *out, const opd_stack *from);
+opd_status info_put_crash(opd_buffer *out, const opd_crash_info *from);
 
 /* Each unpacks a message; texts too long for their field are cut. errors: E_FORMAT, E_LIMIT, E_NOMEM. */
 opd_status info_get_header(opd_header_info *to, const uint8_t *bytes, size_t size);
@@ -37,6 +37,7 @@ opd_status info_get_thread(opd_thread_info *to, const uint8_t *bytes, size_t siz
 opd_status info_get_event(opd_event *to, const uint8_t *bytes, size_t size);
 opd_status info_get_failure(opd_failure *to, const uint8_t *bytes, size_t size);
 opd_status info_get_lineage(opd_lineage *to, const uint8_t *bytes, size_t size);
-opd_status info_get_backtrace(opd_backtrace *to, const uint8_t *bytes, size_t size);
+opd_status info_get_crash(opd_crash_info *to, const uint8_t *bytes, size_t size);
+opd_status info_get_backtrace(opd_backtrace *backtrace, const uint8_t *bytes, size_t size);
 
 #endif

@@ -130,6 +130,15 @@ static opd_status take_backtrace(opd_bundle *bundle, const opd_frame_parts *part
     return status;
 }
 
+/* The last one counts: a bundle is of one failure. */
+static opd_status take_crash(opd_bundle *bundle, const opd_frame_parts *parts, uint32_t entry)
+{
+    (void)entry;
+    opd_status status = info_get_crash(&bundle->crash, parts->message, parts->message_size);
+    bundle->has_crash = bundle->has_crash || status == OPD_OK;
+    return status;
+}
+
 static opd_status take_lineage(opd_bundle *bundle, const opd_frame_parts *parts, uint32_t entry)
 {
     opd_lineage *item = NULL;
@@ -166,19 +175,13 @@ static const struct {
     uint32_t kind;
     take_fn *take;
 } kinds[] = {
-    { KIND_HEADER, take_header },
-    { KIND_ENVIRONMENT, take_environment },
-    { KIND_MODULE, take_module },
-    { KIND_THREAD, take_thread },
-    { KIND_BATCH, take_batch },
-    { KIND_EVENT, take_event },
-    { KIND_FAILURE, take_failure },
-    { KIND_BACKTRACE, take_backtrace },
-    { KIND_LINEAGE, take_lineage },
-    { KIND_TENSOR, NULL },
-    { KIND_TIMELINE, NULL },
-    { KIND_INDEX, NULL },
-    { KIND_END, NULL },
+    { KIND_HEADER, take_header },   { KIND_ENVIRONMENT, take_environment },
+    { KIND_MODULE, take_module },   { KIND_THREAD, take_thread },
+    { KIND_BATCH, take_batch },     { KIND_EVENT, take_event },
+    { KIND_FAILURE, take_failure }, { KIND_BACKTRACE, take_backtrace },
+    { KIND_CRASH, take_crash },     { KIND_LINEAGE, take_lineage },
+    { KIND_TENSOR, NULL },          { KIND_TIMELINE, NULL },
+    { KIND_INDEX, NULL },           { KIND_END, NULL },
 };
 
 bool reader_knows(uint32_t kind)
@@ -364,7 +367,7 @@ const opd_event *opd_bundle_event(const opd_bundle *bundle, uint32_t index)
 static const opd_backtrace *find_backtrace(const opd_bundle *bundle, uint32_t thread)
 {
     for (size_t i = bundle->backtrace_count; i-- > 0;) {
-        if (bundle->backtraces[i].thread == thread) {
+        if (bundle->backtraces[i].stack.thread == thread) {
             return &bundle->backtraces[i];
         }
     }
@@ -375,14 +378,29 @@ uint32_t opd_bundle_frame_count(const opd_bundle *bundle, uint32_t thread)
 {
     const opd_backtrace *backtrace = find_backtrace(bundle, thread);
 
-    return backtrace ? backtrace->count : 0;
+    return backtrace ? backtrace->stack.frame_count : 0;
 }
 
 const opd_frame *opd_bundle_frame(const opd_bundle *bundle, uint32_t thread, uint32_t index)
 {
     const opd_backtrace *backtrace = find_backtrace(bundle, thread);
 
-    return backtrace && index < backtrace->count ? &backtrace->frames[index] : NULL;
+    return backtrace && index < backtrace->stack.frame_count ? &backtrace->frames[index] : NULL;
+}
+
+uint32_t opd_bundle_stack_count(const opd_bundle *bundle)
+{
+    return (uint32_t)bundle->backtrace_count;
+}
+
+const opd_stack *opd_bundle_stack(const opd_bundle *bundle, uint32_t index)
+{
+    return index < bundle->backtrace_count ? &bundle->backtraces[index].stack : NULL;
+}
+
+const opd_crash_info *opd_bundle_crash(const opd_bundle *bundle)
+{
+    return bundle->has_crash ? &bundle->crash : NULL;
 }
 
 uint32_t opd_bundle_lineage_count(const opd_bundle *bundle)

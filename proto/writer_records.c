@@ -98,7 +98,19 @@ opd_status opd_writer_event(opd_writer *writer, const opd_event *event)
 
 opd_status opd_writer_backtrace(opd_writer *writer, uint32_t thread, const opd_frame *frames, int count)
 {
-    return end_message(writer, KIND_BACKTRACE, info_put_backtrace(begin_message(writer), thread, frames, count));
+    const opd_stack stack = { .thread = thread, .frames = frames, .frame_count = count > 0 ? (uint32_t)count : 0 };
+
+    return opd_writer_stack(writer, &stack);
+}
+
+opd_status opd_writer_stack(opd_writer *writer, const opd_stack *stack)
+{
+    return end_message(writer, KIND_BACKTRACE, info_put_backtrace(begin_message(writer), stack));
+}
+
+opd_status opd_writer_crash(opd_writer *writer, const opd_crash_info *crash)
+{
+    return end_message(writer, KIND_CRASH, info_put_crash(begin_message(writer), crash));
 }
 
 opd_status opd_writer_lineage(opd_writer *writer, const opd_lineage *lineage)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "collector.h"
+#include "inquest.h"
 #include "trigger.h"
 
 #define SNAPSHOT_TRIES 8
@@ -544,6 +545,7 @@ void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wa
     collector->report->threads_lost += atomic_load(&process->threads_lost);
     watched->is_done = true;
     unlink(watched->path);
+    opd_wreck_remove(watched->path);
     if (watched->calls > 0) { /* else its list of objects may have to explain why */
         munmap(process, watched->bytes);
         watched->process = NULL;

@@ -9,17 +9,27 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include "calls.h"
 #include "modules.h"
 #include "standing.h"
+#include "wreck.h"
 
 /* Reading an operand needs no more stack than this. */
 #define READER_STACK 16384u
 
+#define SIGNAL_STACK 49152u
+
+/* A thread that crashes while another one's crash is written down waits so long. */
+#define TELL_MS 2000u
+
+static _Atomic uint32_t is_told;
 volatile sig_atomic_t opd_crash_guards;
 static volatile sig_atomic_t replaced[2]; /* SIGSEGV, SIGBUS: not ours */
 
@@ -65,6 +75,12 @@ static void note_crash(const opd_fault *fault, int code, bool is_exit)
     opd_shared_crash *crash = &here->process->crash;
     uint32_t unset = 0;
     if (!atomic_compare_exchange_strong(&crash->is_set, &unset, 1)) {
+        /* Another thread is telling; its own fault in there has priority over what it tells. */
+        for (unsigned i = 0; i < TELL_MS && atomic_load(&is_told) == 0 && crash->tid != (uint32_t)syscall(SYS_gettid);
+             i++) {
+            const struct timespec pause = { .tv_nsec = 1000000 };
+            syscall(SYS_nanosleep, &pause, NULL);
+        }
         return;
     }
     crash->signal = fault->signal;
@@ -79,6 +95,8 @@ static void note_crash(const opd_fault *fault, int code, bool is_exit)
         strncpy(crash->module, opd_module_path(&object), sizeof(crash->module) - 1);
     }
     atomic_store(&crash->is_set, 2);
+    opd_wreck_write(fault, code, fault->context);
+    atomic_store(&is_told, 1);
 }
 
 /*
@@ -105,7 +123,8 @@ static void on_fatal(int signal, siginfo_t *info, void *context)
     int saved = errno;
     opd_fault fault = { .signal = signal,
                         .address = info->si_code > 0 ? (uint64_t)(uintptr_t)info->si_addr : 0,
-                        .pc = pc_of(context) };
+                        .pc = pc_of(context),
+                        .context = context };
     note_crash(&fault, info->si_code, false);
     struct sigaction action = { .sa_handler = SIG_DFL };
     sigaction(signal, &action, NULL);
@@ -155,6 +174,50 @@ void opd_crash_replaced(int signal, const struct sigaction *action)
     opd_crash_guards = replaced[0] == 0 && replaced[1] == 0;
     if (is_attached && here->process != NULL) {
         atomic_store(&here->process->handles_faults, opd_crash_guards == 0);
+    }
+}
+
+/* What the kernel needs for the processor's state, and what a handler of the program may expect of a stack of the usual size. */
+static size_t stack_bytes(void)
+{
+    size_t least = getauxval(AT_MINSIGSTKSZ);
+    return ((least + SIGNAL_STACK) | 4095) + 1;
+}
+
+void opd_crash_take_stack(void)
+{
+    stack_t stack;
+    size_t size = stack_bytes();
+    int saved = errno;
+    if (opd_here_is_quiet != 0 || opd_thread.signal_stack != NULL || sigaltstack(NULL, &stack) != 0 ||
+        (stack.ss_flags & SS_DISABLE) == 0) {
+        errno = saved;
+        return;
+    }
+    uint8_t *start = mmap(NULL, size + 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start != MAP_FAILED) { /* the lowest page stays shut */
+        stack = (stack_t){ .ss_sp = start + 4096, .ss_size = size };
+        if (mprotect(stack.ss_sp, size, PROT_READ | PROT_WRITE) == 0 && sigaltstack(&stack, NULL) == 0) {
+            opd_thread.signal_stack = stack.ss_sp;
+        } else {
+            munmap(start, size + 4096);
+        }
+    }
+    errno = saved;
+}
+
+void opd_crash_give_stack(void)
+{
+    stack_t stack;
+    uint8_t *start = opd_thread.signal_stack;
+    const stack_t none = { .ss_flags = SS_DISABLE };
+    if (start == NULL || opd_here_is_quiet != 0) {
+        return;
+    }
+    opd_thread.signal_stack = NULL;
+    if (sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) == 0 &&
+        (stack.ss_sp != start || sigaltstack(&none, NULL) == 0)) {
+        munmap(start - 4096, stack_bytes() + 4096);
     }
 }
 

@@ -20,6 +20,13 @@ extern volatile sig_atomic_t opd_crash_guards;
 /* Installs the handlers for fatal signals that have none. */
 void opd_crash_install(void);
 
+/*
+ * Gives the calling thread a signal stack if it has none, so that an overflow of its own stack is told; handlers of the program
+ * that ask for one (SA_ONSTACK) run there too. Taken back when the thread ends.
+ */
+void opd_crash_take_stack(void);
+void opd_crash_give_stack(void);
+
 /* The program sets a disposition of its own, or gives ours back. */
 void opd_crash_replaced(int signal, const struct sigaction *action);
 

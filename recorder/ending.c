@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "collector.h"
+#include "inquest.h"
 
 static const int crash_signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS };
 
@@ -19,9 +19,30 @@ static bool is_crash(int signal)
     return false;
 }
 
-/* The call to blame: the innermost in flight that has data, else the outermost. Of the crashed thread when it is known. */
-static bool find_in_flight(opd_shared_trigger *out, opd_collector *collector, const opd_watched *watched, uint32_t tid)
+/* Which call in flight may be blamed. */
+typedef struct suspicion {
+    uint32_t tid; /* of this thread; 0 = any */
+    uint64_t pc;  /* by this place in its library, or by what is on the stack of the crashed thread */
+    const opd_wrecked_thread *wrecked; /* NULL: not asked */
+} suspicion;
+
+/* Is the crashed thread at work inside the library that runs the call: a worker of it? */
+static bool is_worker_of(const suspicion *who, const opd_watched *watched, const opd_ring_record *record)
 {
+    uint32_t number = (uint16_t)record->word[OPD_R_MODULES];
+    if (number == 0 || number > OPD_PROCESS_MODULES) {
+        return false;
+    }
+    const opd_shared_module *module = &watched->process->modules[number - 1];
+    bool is_there = who->pc >= module->start && who->pc < module->end;
+    return is_there || (who->wrecked != NULL && opd_wreck_is_inside(who->wrecked, module->start, module->end));
+}
+
+/* The call to blame: the innermost in flight that has data, else the outermost. Of the crashed thread when it is known. */
+static bool find_in_flight(opd_shared_trigger *out, opd_collector *collector, const opd_watched *watched,
+                           const suspicion *who)
+{
+    uint32_t tid = who->tid;
     opd_process *process = watched->process;
     uint32_t used = atomic_load(&process->slots_used);
     bool is_found = false;
@@ -34,7 +55,8 @@ static bool find_in_flight(opd_shared_trigger *out, opd_collector *collector, co
             const opd_ring_record *record = collector->record;
             uint32_t owner = (uint32_t)record->word[OPD_R_WHO];
             if (result != OPD_RING_RECORD || record->state >= OPD_STATE_COMPLETE || (tid != 0 && owner != tid) ||
-                owner != slot->tid || (is_found && record->operands == 0) || (has_data && out->slot != i)) {
+                owner != slot->tid || (is_found && record->operands == 0) || (has_data && out->slot != i) ||
+                (who->pc != 0 && !is_worker_of(who, watched, record))) {
                 continue;
             }
             is_found = true;
@@ -46,6 +68,30 @@ static bool find_in_flight(opd_shared_trigger *out, opd_collector *collector, co
             out->ticks = record->word[OPD_R_BEGIN];
         }
     }
+    return is_found;
+}
+
+/* A thread that crashed without a call of its own may be a worker of a library that another thread has called. */
+static bool find_blamed(opd_shared_trigger *out, opd_collector *collector, const opd_watched *watched)
+{
+    opd_process *process = watched->process;
+    const opd_shared_crash *crash = &process->crash;
+    suspicion who = { .tid = atomic_load(&crash->is_set) == 2 ? crash->tid : 0 };
+    if (find_in_flight(out, collector, watched, &who) || who.tid == 0) {
+        return out->number != 0;
+    }
+    opd_wreck *wreck = NULL;
+    bool has_slot = false; /* one that calls has old return addresses of calls on its stack */
+    for (uint32_t i = 0; i < OPD_PROCESS_THREADS; i++) {
+        const opd_slot *slot = opd_session_slot(process, i);
+        has_slot = has_slot || (slot != NULL && slot->tid == crash->tid);
+    }
+    who = (suspicion){ .pc = crash->pc };
+    if (!has_slot && opd_wreck_read(&wreck, watched->path) == OPD_OK) {
+        who.wrecked = &wreck->threads[0];
+    }
+    bool is_found = who.pc != 0 && find_in_flight(out, collector, watched, &who);
+    opd_wreck_free(wreck);
     return is_found;
 }
 
@@ -94,7 +140,7 @@ bool opd_window_of_end(opd_shared_trigger *trigger, opd_collector *collector, op
                                      .operand = -1,
                                      .element = -1,
                                      .ticks = opd_now_ticks(collector->control->has_tsc) };
-    bool is_in_flight = find_in_flight(trigger, collector, watched, is_noted ? crash->tid : 0);
+    bool is_in_flight = find_blamed(trigger, collector, watched);
     if (is_crash(signal) && (wanted & OPD_TRIGGER_CRASH) != 0) {
         trigger->outcome = OPD_OUTCOME_CRASH;
         trigger->bad_count = (uint64_t)signal;

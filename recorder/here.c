@@ -286,6 +286,7 @@ static void leave_thread(void *slot)
     }
     opd_thread.slot = NULL;
     opd_thread.epoch = 0;
+    opd_crash_give_stack();
 }
 
 static void prepare_slot(opd_slot *slot)
@@ -335,6 +336,7 @@ bool opd_here_attach(void)
         opd_here_hold_signals(&signals);
         if (atomic_compare_exchange_strong(&here->guard->epoch, &epoch, EPOCH_ATTACHING)) {
             attach_process();
+            opd_crash_take_stack();
         }
         opd_here_release_signals(&signals);
     }
@@ -368,6 +370,7 @@ opd_slot *opd_here_attach_thread(void)
             pthread_setspecific(thread_key, slot);
         }
         opd_thread.slot = slot;
+        opd_crash_take_stack();
     } else {
         atomic_fetch_add(&here->process->threads_lost, 1);
     }

@@ -37,6 +37,7 @@ typedef struct opd_thread_words {
     uint64_t epoch;
     void *escape; /* sigjmp_buf: where a fault met while reading an operand goes; NULL = it is not ours */
     const struct opd_binding *given; /* left by a stub for the wrapper it jumps to */
+    void *signal_stack;              /* ours, NULL = the program's or none */
 } opd_thread_words;
 /* The object is in memory from the start of a program, so these words are addressed directly. */
 extern __thread opd_thread_words opd_thread __attribute__((tls_model("initial-exec")));

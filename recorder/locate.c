@@ -2,7 +2,7 @@
 /* From the place of an element in walk order to its index tuple, with no data at hand. */
 #include <stdlib.h>
 
-#include "collector.h"
+#include "inquest.h"
 
 /* Byte offset from element 0 of the element at a place in walk order. */
 static bool find_offset(int64_t *offset, const opd_tensor *view, int64_t element)
@@ -33,18 +33,11 @@ static int take_widest(const opd_tensor *view, bool is_taken[OPD_MAX_RANK])
     return widest;
 }
 
-/* Longest strides first, counted from the lowest address: right for every view whose elements do not overlap. */
-bool opd_window_locate(int64_t index[OPD_MAX_RANK], const opd_tensor *view, int64_t element)
+/* Longest strides first: right for every view whose elements do not overlap. */
+void opd_window_index(int64_t index[OPD_MAX_RANK], const opd_tensor *view, int64_t offset)
 {
-    int64_t offset;
     bool is_taken[OPD_MAX_RANK] = { false };
-    if (element < 0 || !find_offset(&offset, view, element)) {
-        return false;
-    }
     offset /= (int64_t)opd_dtype_size(view->dtype);
-    for (int i = 0; i < view->rank; i++) {
-        offset -= view->stride[i] < 0 ? (view->shape[i] - 1) * view->stride[i] : 0;
-    }
     for (int step = 0; step < view->rank; step++) {
         int i = take_widest(view, is_taken);
         int64_t stride = llabs(view->stride[i]);
@@ -53,5 +46,18 @@ bool opd_window_locate(int64_t index[OPD_MAX_RANK], const opd_tensor *view, int6
         offset -= place * stride;
         index[i] = view->stride[i] < 0 ? view->shape[i] - 1 - place : place;
     }
+}
+
+bool opd_window_locate(int64_t index[OPD_MAX_RANK], const opd_tensor *view, int64_t element)
+{
+    int64_t offset;
+    if (element < 0 || !find_offset(&offset, view, element)) {
+        return false;
+    }
+    int64_t size = (int64_t)opd_dtype_size(view->dtype);
+    for (int i = 0; i < view->rank; i++) { /* from the lowest address */
+        offset -= view->stride[i] < 0 ? (view->shape[i] - 1) * view->stride[i] * size : 0;
+    }
+    opd_window_index(index, view, offset);
     return true;
 }

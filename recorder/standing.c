@@ -77,7 +77,9 @@ static bool note_signal(walk *at, uint64_t ip, uint64_t sp)
         memcmp((const void *)(uintptr_t)ip, code, sizeof(code)) != 0) {
         return false;
     }
-    at->fault = (opd_fault){ .signal = signal_of(before), .pc = (uint64_t)before->uc_mcontext.gregs[REG_RIP] };
+    at->fault = (opd_fault){ .signal = signal_of(before),
+                             .pc = (uint64_t)before->uc_mcontext.gregs[REG_RIP],
+                             .context = before };
     if (before->uc_mcontext.gregs[REG_TRAPNO] == 14) {
         at->fault.address = (uint64_t)before->uc_mcontext.gregs[REG_CR2];
     }

@@ -13,6 +13,7 @@
 typedef struct opd_fault {
     int signal;
     uint64_t address, pc;
+    const void *context; /* ucontext_t of the signal; NULL = not at hand */
 } opd_fault;
 
 /*

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "collector.h"
+#include "inquest.h"
 
 #define NAME_TRIES 64 /* of names that others take at the same time */
 
@@ -117,7 +118,9 @@ typedef struct window {
     const opd_shared_trigger *trigger;
     opd_writer *writer;
     uint32_t modules[OPD_PROCESS_MODULES];
-    uint64_t frozen; /* data of leases before this may be overwritten while we read */
+    uint64_t frozen;  /* data of leases before this may be overwritten while we read */
+    opd_wreck *wreck; /* of a crash; NULL = none */
+    opd_crash_info crash;
     opd_failure failure;
     content *contents;
     size_t content_count;
@@ -319,6 +322,7 @@ static opd_status put_slot(window *at, uint32_t index)
         at->calls++;
         if (index == at->trigger->slot && call->number == at->trigger->number && call->thread == at->trigger->tid) {
             describe_failure(at, call);
+            opd_inquest_place(&at->crash, call); /* of no crash, no address: nothing */
             at->failing_first = first;
             at->failing_end = at->content_count;
         }
@@ -347,12 +351,19 @@ static void take_crash(window *at)
                  (unsigned long long)crash->address, failure->pc_symbol[0] != '\0' ? failure->pc_symbol : "?",
                  base_name(path));
     }
+    if (at->wreck != NULL) {
+        size_t used = strlen(failure->reason);
+        opd_inquest_say(failure->reason + used, sizeof(failure->reason) - used, &at->crash, failure);
+    }
 }
 
 /* The place of the crash and the call that led there. */
 static opd_status put_backtrace(const window *at)
 {
     opd_frame frame = { .address = at->failure.pc };
+    if (at->wreck != NULL) {
+        return opd_inquest_put(at->writer, &at->crash, at->wreck, at->watched, at->collector->record);
+    }
     if (frame.address == 0) {
         return OPD_OK;
     }
@@ -460,11 +471,17 @@ void opd_window_write(opd_collector *collector, opd_watched *watched, const opd_
                                 .bad_count = trigger->bad_count,
                                 .time_ns = opd_ticks_to_ns(&collector->ticks, trigger->ticks) };
     snprintf(at.failure.reason, sizeof(at.failure.reason), "%.383s", trigger->reason);
+    if (trigger->outcome == OPD_OUTCOME_CRASH && atomic_load(&watched->process->crash.is_set) == 2 &&
+        opd_wreck_read(&at.wreck, watched->path) == OPD_OK) {
+        opd_inquest_begin(&at.crash, at.wreck);
+    }
     if (begin_window(&at, path, sizeof(path)) != OPD_OK) {
+        opd_wreck_free(at.wreck);
         collector->report->bundles_cut++;
         opd_collector_trouble(collector, "%s", opd_error_text());
         return;
     }
     complete_window(&at, path);
+    opd_wreck_free(at.wreck);
     opd_free(at.contents);
 }

@@ -120,6 +120,73 @@ typedef struct opd_frame {
     char symbol[96];
 } opd_frame;
 
+/* x86-64 in the order of DWARF, then rip and the flags. */
+#define OPD_REGISTERS   18
+#define OPD_REGISTER_SP 7
+#define OPD_REGISTER_PC 16
+const char *opd_register_name(int index); /* "rax"; NULL: there is none */
+
+/* How the place of a thread was come by when the process crashed. */
+typedef enum opd_stack_state {
+    OPD_STACK_PLAIN,    /* frames alone, from somewhere else */
+    OPD_STACK_CRASHED,  /* the thread with the fault */
+    OPD_STACK_ANSWERED, /* it answered a signal */
+    OPD_STACK_WAITING,  /* it did not; the kernel tells where it waits, and of its registers sp and rip */
+    OPD_STACK_SILENT,   /* it did not, and nothing is known */
+} opd_stack_state;
+const char *opd_stack_state_name(opd_stack_state state); /* "crashed", ... */
+
+/* Native stack of a thread, innermost frame first. */
+typedef struct opd_stack {
+    uint32_t thread;
+    opd_stack_state state;
+    char name[16];
+    uint64_t registers[OPD_REGISTERS];
+    uint64_t call_number; /* the call it was in, 0 = none */
+    const opd_frame *frames;
+    uint32_t frame_count;
+    bool is_cut; /* there were more */
+} opd_stack;
+
+typedef enum opd_access { OPD_ACCESS_UNKNOWN, OPD_ACCESS_READ, OPD_ACCESS_WRITE, OPD_ACCESS_EXECUTE } opd_access;
+const char *opd_access_name(opd_access access); /* "read"; "" = unknown */
+
+/* Resource limits that explain crashes: RLIMIT_ suffix, name */
+#define OPD_LIMIT_LIST(X)       \
+    X(STACK, "stack")           \
+    X(AS, "address-space")      \
+    X(DATA, "data")             \
+    X(RSS, "resident")          \
+    X(MEMLOCK, "locked-memory") \
+    X(NOFILE, "open-files")     \
+    X(NPROC, "processes")       \
+    X(CORE, "core")
+#define OPD_LIMITS          8
+#define OPD_LIMIT_UNLIMITED UINT64_MAX
+const char *opd_limit_name(int index); /* NULL: there is none */
+
+typedef enum opd_place_of {
+    OPD_PLACE_NOWHERE,
+    OPD_PLACE_IN,     /* distance: bytes from its first */
+    OPD_PLACE_BEFORE, /* bytes before its first */
+    OPD_PLACE_AFTER,  /* bytes past its end: 0 = the first */
+} opd_place_of;
+
+/* What is known of a crash beside its failure. */
+typedef struct opd_crash_info {
+    uint32_t thread; /* whose fault it was; the failure's is the one whose call is blamed */
+    opd_access access;
+    uint64_t address;       /* 0 = unknown */
+    opd_place_of place;     /* of the address, in or beside an operand of the call */
+    char operand[OPD_NAME]; /* "" = none is near */
+    int64_t distance;
+    int64_t index[OPD_MAX_RANK]; /* of the element there */
+    int32_t index_rank;          /* -1 = unknown */
+    bool is_overflow;            /* of the thread's stack */
+    uint32_t threads, silent;    /* threads of the process; of them those that did not answer */
+    uint64_t limits[OPD_LIMITS][2]; /* soft, hard */
+} opd_crash_info;
+
 typedef struct opd_lineage {
     char parent[OPD_DIGEST_TEXT]; /* content id of the bundle it was made from */
     char step[200];               /* "n: 777 -> 1" */
@@ -152,6 +219,9 @@ opd_status opd_writer_call_with_data(opd_writer *writer, opd_call *call);
 opd_status opd_writer_event(opd_writer *writer, const opd_event *event);
 opd_status opd_writer_failure(opd_writer *writer, const opd_failure *failure);
 opd_status opd_writer_backtrace(opd_writer *writer, uint32_t thread, const opd_frame *frames, int count);
+/* A thread's stack with registers and state. */
+opd_status opd_writer_stack(opd_writer *writer, const opd_stack *stack);
+opd_status opd_writer_crash(opd_writer *writer, const opd_crash_info *crash);
 opd_status opd_writer_lineage(opd_writer *writer, const opd_lineage *lineage);
 /* Pushes everything buffered to the file (not to the disk), so that a reader sees all calls so far. */
 opd_status opd_writer_flush(opd_writer *writer);
@@ -215,6 +285,10 @@ uint32_t opd_bundle_event_count(const opd_bundle *bundle);
 const opd_event *opd_bundle_event(const opd_bundle *bundle, uint32_t index);
 uint32_t opd_bundle_frame_count(const opd_bundle *bundle, uint32_t thread);
 const opd_frame *opd_bundle_frame(const opd_bundle *bundle, uint32_t thread, uint32_t index);
+/* Stacks in the order they were written: of a crash, that of the thread with the fault first. */
+uint32_t opd_bundle_stack_count(const opd_bundle *bundle);
+const opd_stack *opd_bundle_stack(const opd_bundle *bundle, uint32_t index);
+const opd_crash_info *opd_bundle_crash(const opd_bundle *bundle); /* NULL: no crash, or nothing beside the failure is known */
 uint32_t opd_bundle_lineage_count(const opd_bundle *bundle);
 const opd_lineage *opd_bundle_lineage(const opd_bundle *bundle, uint32_t index);
 uint32_t opd_bundle_thread_count(const opd_bundle *bundle);

@@ -24,6 +24,17 @@ add_executable(plugin_victim ${support}/plugin_victim.c)
 target_link_libraries(plugin_victim PRIVATE ${OPENBLAS_SHARED} Threads::Threads ${CMAKE_DL_LIBS})
 add_dependencies(plugin_victim plugin_early)
 list(APPEND victims plugin_early plugin_victim)
+# Crashes of every kind, by a library that is right and by one that is not.
+add_library(wild_blas SHARED ${support}/wild_blas.c)
+target_link_libraries(wild_blas PRIVATE Threads::Threads)
+add_executable(crash_victim ${support}/crash_victim.c)
+target_link_libraries(crash_victim PRIVATE ${OPENBLAS_SHARED} Threads::Threads)
+add_executable(crash_victim_wild ${support}/crash_victim.c)
+target_link_libraries(crash_victim_wild PRIVATE wild_blas ${OPENBLAS_SHARED} Threads::Threads)
+target_compile_options(crash_victim PRIVATE -O1)
+target_compile_options(crash_victim_wild PRIVATE -O1)
+list(APPEND victims wild_blas crash_victim crash_victim_wild)
+
 # Programs with several BLAS libraries, and one that counts its calls itself.
 add_executable(binding_victim ${support}/binding_victim.c)
 add_executable(binding_victim_now ${support}/binding_victim.c)
@@ -74,7 +85,7 @@ list(APPEND victims every_routine)
 set_target_properties(${victims} PROPERTIES C_VISIBILITY_PRESET default
   RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
-foreach(script recorder_cases.py odd_cases.py binding_cases.py command_cases.py flight_cases.py)
+foreach(script recorder_cases.py odd_cases.py binding_cases.py crash_cases.py command_cases.py flight_cases.py)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/${script})
   file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/${script} cases REGEX "^def [a-z_0-9]+\\(\\):$")
   list(TRANSFORM cases REPLACE "^def ([a-z_0-9]+).*" "\\1")

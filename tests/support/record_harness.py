@@ -36,7 +36,7 @@ def words(line):
 class Bundle:
     def __init__(self, path):
         text = subprocess.run([PROBE, "dump", path], check=True, capture_output=True, text=True).stdout
-        self.path, self.calls, self.failure, self.events = path, [], None, []
+        self.path, self.calls, self.failure, self.events, self.crash, self.stacks = path, [], None, [], None, []
         for line in text.splitlines():
             fields = words(line.strip())
             if line.startswith("bundle "):
@@ -50,6 +50,13 @@ class Bundle:
                 self.calls[-1]["operands"][line.split()[1]] = fields
             elif line.startswith("failure "):
                 self.failure = fields
+            elif line.startswith("crash "):
+                self.crash = fields
+            elif line.startswith("stack "):
+                fields["frames"] = []
+                self.stacks.append(fields)
+            elif line.startswith("  frame "):
+                self.stacks[-1]["frames"].append(fields)
             elif line.startswith("event "):
                 self.events.append(fields)
 

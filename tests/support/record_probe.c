@@ -143,6 +143,36 @@ static void print_failure(const opd_failure *failure)
            failure->signal, failure->fault_address, failure->pc_symbol, failure->reason);
 }
 
+static void print_stacks(const opd_bundle *bundle)
+{
+    const opd_crash_info *crash = opd_bundle_crash(bundle);
+    if (crash != NULL) {
+        printf("crash thread=%u access=%s address=0x%" PRIx64 " place=%d operand=%s distance=%" PRId64
+               " overflow=%d threads=%u silent=%u stack_limit=%" PRIu64 " index=",
+               crash->thread, opd_access_name(crash->access), crash->address, (int)crash->place, crash->operand,
+               crash->distance, crash->is_overflow, crash->threads, crash->silent, crash->limits[0][0]);
+        for (int i = 0; i < crash->index_rank; i++) {
+            printf("%s%" PRId64, i > 0 ? "," : "", crash->index[i]);
+        }
+        putchar('\n');
+    }
+    for (uint32_t i = 0; i < opd_bundle_stack_count(bundle); i++) {
+        const opd_stack *stack = opd_bundle_stack(bundle, i);
+        printf("stack thread=%u state=%s call=%" PRIu64 " cut=%d", stack->thread, opd_stack_state_name(stack->state),
+               stack->call_number, stack->is_cut);
+        for (int k = 0; k < OPD_REGISTERS; k++) {
+            printf(" %s=0x%" PRIx64, opd_register_name(k), stack->registers[k]);
+        }
+        printf(" name=%s\n", stack->name);
+        for (uint32_t k = 0; k < stack->frame_count; k++) {
+            const opd_frame *frame = &stack->frames[k];
+            const opd_module *module = opd_bundle_module(bundle, frame->module);
+            printf("  frame address=0x%" PRIx64 " module=%s build=%s name=%s\n", frame->address,
+                   module != NULL ? module->path : "-", module != NULL ? module->build_id : "-", frame->symbol);
+        }
+    }
+}
+
 static int dump(const char *path)
 {
     opd_bundle *bundle;
@@ -168,6 +198,7 @@ static int dump(const char *path)
     for (uint32_t i = 0; i < opd_bundle_failure_count(bundle); i++) {
         print_failure(opd_bundle_failure(bundle, i));
     }
+    print_stacks(bundle);
     opd_bundle_close(bundle);
     return 0;
 }
