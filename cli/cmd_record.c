@@ -32,7 +32,8 @@ enum {
     KEY_BUNDLES,
     KEY_PER_FAILURE,
     KEY_NO_AUDIT,
-    KEY_NO_TRACKING
+    KEY_NO_TRACKING,
+    KEY_TORCH,
 };
 
 typedef struct record_options {
@@ -51,7 +52,7 @@ static const struct argp_option options[] = {
       "meta (no operand is read), stats (digests, statistics), inputs (keeps inputs; the default) or full (outputs too)",
       0 },
     { "trigger", KEY_TRIGGER, "LIST", 0,
-      "What freezes a bundle: nan,inf,crash,contract,timeout=60s (the default), exit, always", 0 },
+      "What freezes a bundle: nan,inf,crash,contract,timeout=60s (the default), abs>LIMIT, exit, always", 0 },
     { "budget", KEY_BUDGET, "SIZE", 0, "Memory for operand data, 256K up to that of the machine, default 256M", 0 },
     { "match", KEY_MATCH, "GLOB", 0,
       "Only calls whose BLAS name without prefix or suffix (dgemm, also for cblas_dgemm and dgemm_64_) or whose operator (gemm) matches, such as '?gemm'",
@@ -68,6 +69,7 @@ static const struct argp_option options[] = {
     { "no-write-tracking", KEY_NO_TRACKING, NULL, 0,
       "Read operands seen before again each time, even where the kernel can tell (Linux 6.7) that nobody wrote to them",
       0 },
+    { "torch", KEY_TORCH, NULL, 0, "Also the ATen operators of Python programs that use PyTorch 1.13", 0 },
     { "report", KEY_REPORT, "FILE", 0, "Also write the report as a JSON document to FILE", 0 },
     { "attach", KEY_ATTACH, "PID", OPTION_HIDDEN, "Start a collector for a process that uses the C API", 0 },
     { 0 },
@@ -113,7 +115,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         }
         return 0;
     case KEY_TRIGGER:
-        if (opd_triggers_parse(&record->triggers, &record->timeout_ms, arg) != OPD_OK) {
+        if (opd_triggers_parse(record, arg) != OPD_OK) {
             opd_usage_error(state, "--trigger: %s", opd_error_text());
         }
         return 0;
@@ -145,6 +147,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         /* The program and everything after it is not ours. */
         record->argv = state->argv + state->next - 1;
         state->next = state->argc;
+        return 0;
+    case KEY_TORCH:
+        record->torch = true;
         return 0;
     case KEY_REPORT:
         ((record_options *)state->input)->report = arg;
@@ -462,7 +467,8 @@ const opd_command opd_command_record = {
         "--report FILE is for programs that write there too.",
     .examples = "  ops-debug record -o run/ -- /usr/bin/python3 program.py\n"
                 "  ops-debug record -o one.opsb --trigger exit --match '*gemm' -- ./solve input.dat\n"
-                "  ops-debug record -o run/ --capture full --budget 1G -- ./train\n",
+                "  ops-debug record -o run/ --capture full --budget 1G -- ./train\n"
+                "  ops-debug record -o run/ --torch -- /usr/bin/python3 train.py\n",
     .options = options,
     .parse = parse,
     .parse_flags = ARGP_IN_ORDER,

@@ -346,12 +346,46 @@ static opd_status print_calls(const opd_bundle *bundle, const opd_subject *faili
     return status;
 }
 
+/* The last seed a generator was given; the ones before it are in the timeline. */
+static void print_seed(const opd_bundle *bundle, uint32_t index)
+{
+    const opd_event *event = opd_bundle_event(bundle, index);
+    for (uint32_t i = index + 1; i < opd_bundle_event_count(bundle); i++) {
+        const opd_event *later = opd_bundle_event(bundle, i);
+        if (strcmp(later->kind, event->kind) == 0 && strcmp(later->name, event->name) == 0) {
+            return;
+        }
+    }
+    printf("seed         %s %" PRIu64 "\n", event->name, (uint64_t)event->value);
+}
+
+static json_t *generators_array(const opd_bundle *bundle)
+{
+    json_t *array = json_array();
+    for (uint32_t i = 0; i < opd_bundle_event_count(bundle); i++) {
+        const opd_event *event = opd_bundle_event(bundle, i);
+        bool is_seed = strcmp(event->kind, "seed") == 0;
+        if (is_seed || strcmp(event->kind, "state") == 0) {
+            char text[24];
+            json_t *object = json_object();
+            snprintf(text, sizeof text, "%" PRIu64, (uint64_t)event->value);
+            opd_document_put(object, "kind", opd_document_text(event->kind));
+            opd_document_put(object, "name", opd_document_text(event->name));
+            opd_document_put(object, is_seed ? "seed" : "bytes",
+                             is_seed ? json_string(text) : json_integer(event->value));
+            json_array_append_new(array, object);
+        }
+    }
+    return array;
+}
+
 static json_t *bundle_document(const opd_bundle *bundle, const opd_subject *chosen)
 {
     json_t *document = row_object(bundle);
     opd_stacks_document(document, bundle);
     json_t *calls = json_array();
     opd_document_put(document, "environment", opd_document_environment(bundle));
+    opd_document_put(document, "generators", generators_array(bundle));
     for (uint64_t i = 0; chosen == NULL && i < opd_bundle_call_count(bundle); i++) {
         opd_call call;
         if (opd_bundle_call(&call, bundle, i) == OPD_OK) {
@@ -379,6 +413,10 @@ static void print_head(const opd_bundle *bundle)
         const opd_event *event = opd_bundle_event(bundle, i);
         if (strcmp(event->kind, "note") == 0) {
             printf("note         %s\n", event->name);
+        } else if (strcmp(event->kind, "seed") == 0) {
+            print_seed(bundle, i);
+        } else if (strcmp(event->kind, "state") == 0) {
+            printf("state        %s (%" PRId64 " bytes)\n", event->name, event->value);
         } else if (strcmp(event->kind, OPD_EVENT_GOLDEN) == 0) {
             printf("expected     outputs of call %" PRId64 " are expected values (%s)\n", event->value, event->name);
         }

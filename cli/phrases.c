@@ -39,11 +39,14 @@ static const char *const phrases[] = {
     [OPD_OUTCOME_ALLOCATED] = "memory allocated that was not declared",
     [OPD_OUTCOME_UNSTABLE] = "other bits from run to run",
     [OPD_OUTCOME_MODE] = "floating-point mode left changed",
+    [OPD_OUTCOME_MAGNITUDE] = "a value beyond the limit",
 };
 
 bool opd_failure_is_real(const opd_failure *failure)
 {
-    return failure->outcome != OPD_OUTCOME_OK && failure->outcome != OPD_OUTCOME_REQUESTED;
+    /* A large value is not wrong by itself: what is asked of a replay is whether it comes again. */
+    return failure->outcome != OPD_OUTCOME_OK && failure->outcome != OPD_OUTCOME_REQUESTED &&
+           failure->outcome != OPD_OUTCOME_MAGNITUDE;
 }
 
 void opd_phrase_place(char *text, size_t size, const char *operand, const int64_t *index, int rank)

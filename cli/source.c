@@ -324,7 +324,7 @@ bool opd_source_has_failure(const opd_bundle *bundle)
 
 bool opd_source_is_replayable(const opd_bundle *bundle, const opd_call *call)
 {
-    if (call->op == NULL) {
+    if ((call->op == NULL && !opd_call_is_foreign(call)) || (call->flags & OPD_CALL_VIEW) != 0) {
         return false;
     }
     for (int i = 0; i < call->operand_count; i++) {

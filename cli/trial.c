@@ -76,7 +76,7 @@ opd_status opd_trial_load(opd_case *out, const opd_bundle *bundle, opd_subject *
     if (call->op == NULL && strcmp(call->domain, "blas") != 0 && options->library != NULL) {
         status = learn_operator(subject, bundle, options->library);
     }
-    if (status == OPD_OK && call->op == NULL) {
+    if (status == OPD_OK && call->op == NULL && !opd_call_is_foreign(call)) {
         status = opd_fail(
             OPD_E_UNSUPPORTED,
             "operator '%s' of domain '%s' is unknown to this build, so it cannot be run; show works, and --library when it is your own",

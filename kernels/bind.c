@@ -167,6 +167,9 @@ opd_status opd_plan_bind(opd_call *call, const opd_plan *plan, const int64_t *sl
 
 opd_status opd_call_bind(opd_call *call)
 {
+    if (opd_call_is_foreign(call)) {
+        return OPD_OK; /* its views are what they are */
+    }
     const opd_plan *plan = opd_plan_of(call->op);
     if (plan != NULL && plan->is_general) {
         return opd_general_bind(call, plan);

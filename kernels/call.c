@@ -8,6 +8,7 @@
 #include <opsdebug/memory.h>
 
 #include "binding.h"
+#include "infer.h"
 
 opd_value *opd_call_value(opd_call *call, const char *name)
 {
@@ -127,6 +128,9 @@ opd_status opd_call_init(opd_call *call, const opd_op *op, const char *name, opd
 
 opd_status opd_call_set(opd_call *call, const char *name, int64_t value)
 {
+    if (opd_call_is_foreign(call)) {
+        return opd_infer_set(call, name, value);
+    }
     const opd_plan *plan = opd_plan_of_call(call);
     if (plan == NULL) {
         return OPD_E_INVALID;
@@ -150,6 +154,9 @@ opd_status opd_call_set(opd_call *call, const char *name, int64_t value)
 
 opd_status opd_call_compact(opd_call *call)
 {
+    if (opd_call_is_foreign(call)) {
+        return opd_infer_compact(call);
+    }
     const opd_plan *plan = opd_plan_of_call(call);
     if (plan == NULL) {
         return OPD_E_INVALID;

@@ -108,7 +108,7 @@ static void build_value(signature_build *build, int i, const opd_value *value)
         memcpy(build->ints[i], value->ints, sizeof(build->ints[i]));
         message->ints = build->ints[i];
         message->n_ints = value->i < 0 ? 0 : value->i < OPD_MAX_INTS ? (size_t)value->i : OPD_MAX_INTS;
-    } else {
+    } else if (value->kind == OPD_VALUE_TEXT) {
         PUT_TEXT(message, text, value->text);
     }
 }

@@ -410,5 +410,6 @@ opd_status batch_call(opd_call *out, const opd_batch *batch, size_t i)
     if (out->op != NULL && out->op->routines == NULL && !opd_call_fits(out) && !opd_call_adopt(out, out->op)) {
         out->op = NULL; /* another contract of the same name: what the views say is all that is known */
     }
+    opd_call_infer(out);
     return OPD_OK;
 }

@@ -42,7 +42,7 @@ static void add_value(XXH3_state_t *state, const opd_value *value)
             add_u64(state, (uint64_t)value->ints[i]);
         }
     } else {
-        add_text(state, value->text, sizeof(value->text));
+        add_text(state, value->kind == OPD_VALUE_TEXT ? value->text : "", sizeof(value->text));
     }
 }
 

@@ -12,7 +12,7 @@
 #define CODEC_CHUNK ((size_t)4 << 20) /* bytes of packed content per chunk */
 
 /* Pinned numbers. */
-enum { CODEC_RAW = 0, CODEC_ZSTD = 1, CODEC_PLANES = 2, CODEC_CONSTANT = 3 };
+enum { CODEC_RAW = 0, CODEC_ZSTD = 1, CODEC_PLANES = 2, CODEC_CONSTANT = 3, CODEC_RECIPE = 4 };
 
 typedef struct opd_codec opd_codec; /* contexts and scratch of one thread */
 opd_status codec_new(opd_codec **out);

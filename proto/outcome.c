@@ -23,6 +23,9 @@ static const char *const names[] = {
     [OPD_OUTCOME_ALLOCATED] = "allocated",
     [OPD_OUTCOME_UNSTABLE] = "unstable",
     [OPD_OUTCOME_MODE] = "fp-mode",
+    [18] = "reserved-18",
+    [19] = "reserved-19",
+    [OPD_OUTCOME_MAGNITUDE] = "magnitude",
 };
 
 const char *opd_outcome_name(opd_outcome outcome)

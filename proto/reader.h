@@ -72,6 +72,7 @@ typedef struct opd_tensor_place {
     uint64_t bytes; /* of the whole tensor */
     uint32_t chunk;
     opd_coded coded; /* this chunk, borrowed from the record */
+    opd_fill recipe; /* of CODEC_RECIPE */
 } opd_tensor_place;
 opd_status reader_tensor_place(opd_tensor_place *out, const opd_frame_view *frame);
 /* Content of a digest from the bundle itself, not verified against the digest. errors: E_NOTFOUND, E_FORMAT, E_NOMEM. */

@@ -11,6 +11,8 @@
 #include "codec.h"
 #include "reader.h"
 
+#define RECIPE_SPAN_MAX (INT64_C(8) << 30)
+
 opd_status opd_bundle_set_store(opd_bundle *bundle, const char *directory)
 {
     char *copy = NULL;
@@ -52,6 +54,10 @@ opd_status reader_tensor_place(opd_tensor_place *out, const opd_frame_view *fram
         out->coded = (opd_coded){
             .codec = message->codec, .width = message->width, .bytes = parts.data, .size = parts.data_size
         };
+        out->recipe =
+            (opd_fill){ .kind = (opd_fill_kind)message->fill, .seed = message->seed, .stream = message->stream };
+        memcpy(&out->recipe.a, &message->a, sizeof(out->recipe.a));
+        memcpy(&out->recipe.b, &message->b, sizeof(out->recipe.b));
     }
     capped_free(base);
     return status;
@@ -118,6 +124,41 @@ opd_status reader_tensor(void *dst, uint64_t size, const opd_bundle *bundle, con
     return status;
 }
 
+/* The recipe of a tensor that has one in place of its content. */
+static bool find_recipe(opd_fill *out, const opd_bundle *bundle, const opd_digest *digest, uint64_t size)
+{
+    const opd_index_blob *blob = index_find(&bundle->index, digest);
+    opd_frame_view frame;
+    opd_tensor_place place = { 0 };
+    bool is_recipe = blob != NULL && reader_frame(&frame, bundle, blob->entry) == OPD_OK &&
+                     reader_tensor_place(&place, &frame) == OPD_OK && place.coded.codec == CODEC_RECIPE &&
+                     check_place(&place, digest, 0, size) == OPD_OK && place.recipe.kind <= OPD_FILL_SPECIAL;
+    *out = place.recipe;
+    return is_recipe;
+}
+
+/* Follows a recipe over memory laid out as the view says: which element comes first in the packed form depends on that. */
+static opd_status make_content(void *dst, const opd_tensor *view, const opd_fill *recipe)
+{
+    opd_tensor made = *view;
+    void *memory = NULL;
+    int64_t low = 0;
+    int64_t high = 0;
+
+    opd_tensor_span(view, &low, &high);
+    if (high - low > RECIPE_SPAN_MAX) {
+        return opd_fail(OPD_E_LIMIT, "its recipe would need %" PRId64 " bytes", high - low);
+    }
+    opd_status status = high > low ? opd_alloc(&memory, (size_t)(high - low)) : OPD_OK;
+    if (status == OPD_OK && memory != NULL) {
+        made.data = (uint8_t *)memory - low;
+        opd_tensor_fill(&made, recipe);
+        opd_tensor_pack(dst, &made);
+    }
+    opd_free(memory);
+    return status;
+}
+
 static opd_status check_size(size_t size, const opd_tensor *view)
 {
     opd_status status = opd_tensor_check(view);
@@ -133,19 +174,22 @@ opd_status opd_bundle_tensor(void *dst, size_t size, const opd_bundle *bundle, c
                              const opd_tensor *view)
 {
     char text[OPD_DIGEST_TEXT];
+    opd_fill recipe;
     opd_status status = check_size(size, view);
 
     if (status != OPD_OK) {
         return status;
     }
     opd_digest_print(text, digest);
-    status = reader_tensor(dst, size, bundle, digest);
+    bool is_made = find_recipe(&recipe, bundle, digest, size);
+    status = is_made ? make_content(dst, view, &recipe) : reader_tensor(dst, size, bundle, digest);
     if (status == OPD_OK) {
         opd_digest real = opd_packed_digest(view, dst);
         if (opd_digest_equal(&real, digest)) {
             return OPD_OK;
         }
-        status = opd_fail(OPD_E_FORMAT, "its content has another digest");
+        status =
+            opd_fail(OPD_E_FORMAT, is_made ? "its recipe makes another content" : "its content has another digest");
     }
     if (status == OPD_E_NOMEM) {
         return status;

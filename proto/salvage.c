@@ -78,7 +78,8 @@ static uint32_t whole_tensor(const opd_bundle *bundle, uint32_t entry)
     if (reader_frame(&frame, bundle, entry) != OPD_OK || reader_tensor_place(&place, &frame) != OPD_OK) {
         return 0;
     }
-    uint64_t chunks = place.bytes == 0 ? 1 : (place.bytes + CODEC_CHUNK - 1) / CODEC_CHUNK;
+    uint64_t chunks =
+        place.bytes == 0 || place.coded.codec == CODEC_RECIPE ? 1 : (place.bytes + CODEC_CHUNK - 1) / CODEC_CHUNK;
     opd_digest digest = place.digest;
     for (uint64_t i = 0; i < chunks; i++) {
         if (entry + i >= bundle->index.count || reader_frame(&frame, bundle, (uint32_t)(entry + i)) != OPD_OK ||

@@ -237,6 +237,39 @@ opd_status opd_writer_call_with_data(opd_writer *writer, opd_call *call)
 
 /* -------------------------------------------------------------------------------------------------- tensors */
 
+opd_status opd_writer_recipe(opd_writer *writer, const opd_digest *digest, const opd_tensor *view, const opd_fill *fill)
+{
+    Opsdebug__Tensor message = OPSDEBUG__TENSOR__INIT;
+    uint8_t bytes[TENSOR_MESSAGE_MAX];
+
+    if (opd_digest_is_none(digest)) {
+        return opd_fail(OPD_E_INVALID, "a recipe needs the digest of what it makes");
+    }
+    if (index_find(&writer->index, digest)) {
+        return OPD_OK;
+    }
+    opd_status status = index_reserve(&writer->index, 1);
+    if (status != OPD_OK) {
+        return status;
+    }
+    message.digest = capped_borrow(digest->bytes, sizeof(digest->bytes));
+    message.has_digest = message.has_chunk = message.has_bytes = message.has_codec = message.has_dtype = 1;
+    message.has_fill = message.has_a = message.has_b = message.has_seed = message.has_stream = 1;
+    message.bytes = opd_tensor_packed_bytes(view);
+    message.codec = CODEC_RECIPE;
+    message.dtype = (uint32_t)view->dtype;
+    message.fill = (uint32_t)fill->kind;
+    memcpy(&message.a, &fill->a, sizeof(message.a));
+    memcpy(&message.b, &fill->b, sizeof(message.b));
+    message.seed = fill->seed;
+    message.stream = fill->stream;
+    opd_record_part parts[] = {
+        { .field = KIND_TENSOR, .bytes = bytes, .size = protobuf_c_message_pack(&message.base, bytes) },
+        { .field = KIND_TENSOR_DATA, .bytes = (const uint8_t *)"", .size = 0 },
+    };
+    return writer_record(writer, parts, OPD_COUNT(parts), 0, digest);
+}
+
 static opd_status write_chunk(opd_writer *writer, const opd_digest *digest, uint64_t total, uint32_t chunk,
                               const opd_coded *coded, opd_dtype dtype)
 {

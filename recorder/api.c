@@ -47,10 +47,10 @@ static uint64_t put_bytes(opd_slot *slot, uint64_t at, const void *start, size_t
     return at;
 }
 
-static void put_head(opd_slot *slot, uint64_t at, uint32_t size, opd_record_kind kind, uint32_t words,
-                     uint32_t operands)
+void opd_api_head(opd_slot *slot, uint64_t at, uint32_t size, opd_record_kind kind, uint32_t words, uint32_t operands)
 {
-    opd_ring_set(slot, at + OPD_R_HEAD, opd_ring_head_word(size, kind, slot->depth, words, operands, 0));
+    uint32_t depth = slot->depth - (kind != OPD_RECORD_EVENT); /* of the calls around it */
+    opd_ring_set(slot, at + OPD_R_HEAD, opd_ring_head_word(size, kind, depth, words, operands, 0));
     opd_ring_set(slot, at + OPD_R_NUMBER, slot->number);
     opd_ring_set(slot, at + OPD_R_WHO, (uint64_t)slot->tid | (uint64_t)(operands > 0) << 48);
     opd_ring_set(slot, at + OPD_R_MODULES, (uint64_t)opd_here_mxcsr() << 48);
@@ -67,30 +67,22 @@ static bool is_plausible(const opd_call *call)
            call->operand_count <= OPD_MAX_OPERANDS;
 }
 
-/* The slot of the calling thread, marked busy with the function of that frame; NULL: nothing is recorded. */
-static opd_slot *enter(const void *frame)
+opd_slot *opd_api_enter(const void *frame)
 {
     opd_slot *slot = opd_record_enabled ? opd_here_slot() : NULL;
     return slot != NULL && opd_calls_enter(slot, (uint64_t)(uintptr_t)frame) ? slot : NULL;
 }
 
-static void leave(opd_slot *slot)
+void opd_api_leave(opd_slot *slot)
 {
     atomic_signal_fence(memory_order_seq_cst);
     slot->busy = 0;
 }
 
-uint64_t opd_record_begin(const opd_call *call)
+uint64_t opd_api_begin(opd_slot *slot, const opd_call *call, uint64_t frame)
 {
-    if (opd_api_other != NULL) {
-        return opd_api_other->begin(call);
-    }
-    opd_slot *slot = is_plausible(call) ? enter(__builtin_frame_address(0)) : NULL;
-    if (slot == NULL) {
-        return 0;
-    }
     const opd_control *control = opd_recorder.control;
-    opd_open_call *open = opd_calls_push(slot, (uint64_t)(uintptr_t)__builtin_frame_address(0), OPD_CALLER_API);
+    opd_open_call *open = opd_calls_push(slot, frame, OPD_CALLER_API);
     if (open == NULL || !opd_calls_in_range(control, slot->number)) {
         opd_calls_leave(slot, open);
         return 0;
@@ -106,7 +98,7 @@ uint64_t opd_record_begin(const opd_call *call)
     uint32_t size = open->parts + operands * (uint32_t)OPD_PART_WORDS;
     if (opd_calls_reserve(slot, &open->position, size)) {
         uint64_t at = open->position;
-        put_head(slot, at, size, OPD_RECORD_CALL, words, operands);
+        opd_api_head(slot, at, size, OPD_RECORD_CALL, words, operands);
         opd_ring_set(slot, at + OPD_R_STATE, operands > 0 ? OPD_STATE_PUBLISHED : OPD_STATE_SUBMITTED);
         uint64_t next = at + OPD_R_WORDS;
         opd_ring_set(slot, next++,
@@ -123,35 +115,41 @@ uint64_t opd_record_begin(const opd_call *call)
         }
     }
     uint64_t token = open->position << 8 | slot->depth;
-    leave(slot);
+    opd_api_leave(slot);
     return token;
 }
 
-void opd_record_end(uint64_t token, const opd_call *call, int status)
+uint64_t opd_record_begin(const opd_call *call)
 {
     if (opd_api_other != NULL) {
-        opd_api_other->end(token, call, status);
-        return;
+        return opd_api_other->begin(call);
     }
-    uint64_t now = token != 0 ? opd_here_ticks() : 0;
-    opd_slot *slot = token != 0 && opd_here_is_same() ? enter(__builtin_frame_address(0)) : NULL;
-    if (slot == NULL) {
-        return;
-    }
+    opd_slot *slot = is_plausible(call) ? opd_api_enter(__builtin_frame_address(0)) : NULL;
+    return slot != NULL ? opd_api_begin(slot, call, (uint64_t)(uintptr_t)__builtin_frame_address(0)) : 0;
+}
+
+opd_open_call *opd_api_open(opd_slot *slot, uint64_t token)
+{
     uint32_t depth = (uint32_t)(token & 255);
     if (depth == 0 || depth > slot->depth || slot->open[depth - 1].position << 8 >> 8 != token >> 8) {
-        leave(slot); /* not an open call of this thread */
-        return;
+        return NULL;
     }
-    opd_open_call *open = &slot->open[depth - 1];
-    uint64_t at = open->position;
     while (slot->depth > depth) {
         opd_calls_lose(slot);
     }
+    return &slot->open[depth - 1];
+}
+
+void opd_api_complete(opd_slot *slot, opd_open_call *open, const opd_call *call, int status, uint64_t now)
+{
+    uint64_t at = open->position;
     if (at != OPD_NO_LIMIT && opd_ring_stands(slot, at)) {
         opd_ring_set(slot, at + OPD_R_END, now);
         opd_ring_set(slot, at + OPD_R_RETURN, (uint64_t)(int64_t)status);
-        bool has_data = (open->flags & OPD_OPEN_DATA) != 0 && is_plausible(call);
+        /* The operands' places were taken at begin: a call with more has no place for them. */
+        uint64_t operands = opd_ring_get(slot, at + OPD_R_HEAD) >> 48 & 255;
+        bool has_data =
+            (open->flags & OPD_OPEN_DATA) != 0 && is_plausible(call) && (uint64_t)call->operand_count <= operands;
         if (has_data) {
             opd_capture_after(slot, open, call, NULL);
         }
@@ -163,9 +161,28 @@ void opd_record_end(uint64_t token, const opd_call *call, int status)
     opd_calls_pop(slot);
 }
 
-static void put_event(const char *kind, const char *name, int64_t value)
+void opd_record_end(uint64_t token, const opd_call *call, int status)
 {
-    opd_slot *slot = enter(__builtin_frame_address(0));
+    if (opd_api_other != NULL) {
+        opd_api_other->end(token, call, status);
+        return;
+    }
+    uint64_t now = token != 0 ? opd_here_ticks() : 0;
+    opd_slot *slot = token != 0 && opd_here_is_same() ? opd_api_enter(__builtin_frame_address(0)) : NULL;
+    if (slot == NULL) {
+        return;
+    }
+    opd_open_call *open = opd_api_open(slot, token);
+    if (open == NULL) {
+        opd_api_leave(slot); /* not an open call of this thread */
+        return;
+    }
+    opd_api_complete(slot, open, call, status, now);
+}
+
+void opd_api_event(const char *kind, const char *name, int64_t value)
+{
+    opd_slot *slot = opd_api_enter(__builtin_frame_address(0));
     if (slot == NULL) {
         return;
     }
@@ -176,13 +193,13 @@ static void put_event(const char *kind, const char *name, int64_t value)
     uint32_t size = OPD_R_WORDS + words;
     uint64_t at;
     if (opd_calls_reserve(slot, &at, size)) {
-        put_head(slot, at, size, OPD_RECORD_EVENT, words, 0);
+        opd_api_head(slot, at, size, OPD_RECORD_EVENT, words, 0);
         opd_ring_set(slot, at + OPD_R_STATE, OPD_STATE_COMPLETE);
         opd_ring_set(slot, at + OPD_R_WORDS, (uint64_t)value);
         put_bytes(slot, at + OPD_R_WORDS + 1, text, sizeof(text));
         opd_ring_publish(slot, at, size);
     }
-    leave(slot);
+    opd_api_leave(slot);
 }
 
 void opd_record_range_push(const char *name)
@@ -191,7 +208,7 @@ void opd_record_range_push(const char *name)
         opd_api_other->range_push(name);
         return;
     }
-    put_event("range-push", name, 0);
+    opd_api_event("range-push", name, 0);
 }
 
 void opd_record_range_pop(void)
@@ -200,7 +217,7 @@ void opd_record_range_pop(void)
         opd_api_other->range_pop();
         return;
     }
-    put_event("range-pop", "", 0);
+    opd_api_event("range-pop", "", 0);
 }
 
 void opd_record_mark(const char *name, int64_t value)
@@ -209,7 +226,7 @@ void opd_record_mark(const char *name, int64_t value)
         opd_api_other->mark(name, value);
         return;
     }
-    put_event("mark", name, value);
+    opd_api_event("mark", name, value);
 }
 
 void opd_record_seed(uint64_t seed)
@@ -218,10 +235,10 @@ void opd_record_seed(uint64_t seed)
         opd_api_other->seed(seed);
         return;
     }
-    opd_slot *slot = enter(__builtin_frame_address(0));
+    opd_slot *slot = opd_api_enter(__builtin_frame_address(0));
     if (slot != NULL) {
         slot->seed = seed;
-        leave(slot);
+        opd_api_leave(slot);
     }
 }
 
@@ -231,7 +248,7 @@ void opd_record_trigger(const char *reason)
         opd_api_other->trigger(reason);
         return;
     }
-    opd_slot *slot = enter(__builtin_frame_address(0));
+    opd_slot *slot = opd_api_enter(__builtin_frame_address(0));
     if (slot == NULL) {
         return;
     }
@@ -243,7 +260,7 @@ void opd_record_trigger(const char *reason)
                                           .ticks = opd_here_ticks() };
     strncpy(slot->pending.reason, reason != NULL ? reason : "", sizeof(slot->pending.reason) - 1);
     opd_calls_settle(slot);
-    leave(slot);
+    opd_api_leave(slot);
 }
 
 opd_status opd_record_start(const char *out)

@@ -80,6 +80,7 @@ void opd_calls_settle(opd_slot *slot)
     if (slot->pending.outcome == OPD_OUTCOME_OK) {
         return;
     }
+    opd_shown_take_all(opd_recorder.process);
     if (opd_trigger_fire(opd_recorder.control, opd_recorder.process, &slot->pending)) {
         opd_here_wake();
     }

@@ -198,10 +198,11 @@ void opd_capture_before(opd_slot *slot, opd_open_call *open, const opd_call *cal
     note_scalars(open, call);
     for (int i = 0; i < call->operand_count; i++) {
         const opd_operand *operand = &call->operands[i];
-        opd_operand_part part = { .flags = operand->flags };
+        /* Whether a result is there is known when it has been made. */
+        opd_operand_part part = { .flags = operand->flags & ~(uint32_t)OPD_OPERAND_ABSENT };
         bool is_input = (operand->role & OPD_ROLE_IN) != 0;
-        bool is_returned = (operand->flags & OPD_OPERAND_RETURNED) != 0;
-        if (!is_returned && opd_tensor_check(&operand->view) == OPD_OK && opd_tensor_existing(&operand->view) > 0) {
+        bool has_memory = (operand->flags & (OPD_OPERAND_RETURNED | OPD_OPERAND_FRESH)) == 0;
+        if (has_memory && opd_tensor_check(&operand->view) == OPD_OK && opd_tensor_existing(&operand->view) > 0) {
             bool must_read = is_input && (operand->flags & OPD_OPERAND_MUST_NOT_READ) == 0;
             part.flags |= must_read ? 0 : OPD_OPERAND_MUST_NOT_READ;
             bool has_gaps = is_mostly_gaps(&operand->view, opd_crash_guards != 0 ? GAPPY_SPAN : UNGUARDED_SPAN);
@@ -210,7 +211,7 @@ void opd_capture_before(opd_slot *slot, opd_open_call *open, const opd_call *cal
             } else {
                 take_plain(slot, &operand->view, &part);
             }
-            if (must_read) {
+            if (must_read && (operand->flags & OPD_OPERAND_STATE) == 0) {
                 note_health(open, &part.health_before);
             }
         }
@@ -255,6 +256,11 @@ static void judge_health(opd_slot *slot, const opd_open_call *open, int index, c
         set_pending(slot, open, OPD_OUTCOME_INF_BORN, index);
         slot->pending.element = health->first_inf;
         slot->pending.bad_count = inf;
+    }
+    double limit = opd_recorder.control->magnitude;
+    if (slot->pending.outcome == OPD_OUTCOME_OK && (health->max > limit || health->min < -limit) &&
+        health->min <= health->max) {
+        set_pending(slot, open, OPD_OUTCOME_MAGNITUDE, index);
     }
 }
 

@@ -59,6 +59,7 @@ static void fill_control(opd_control *control, const opd_record_options *options
     control->capture = options->capture;
     control->triggers = options->triggers;
     control->timeout_ms = options->timeout_ms;
+    control->magnitude = options->magnitude;
     control->sample = options->sample;
     control->tracks_writes = !options->ignores_writes;
     control->max_bundles = options->max_bundles;

@@ -211,4 +211,19 @@ void opd_explain_nothing(opd_collector *collector, const opd_record_options *opt
 /* Notes descendants of the program that run without the recorder. */
 void opd_explain_look(opd_collector *collector);
 
+/* Recipes that were noted for the next call of a thread, until it comes. */
+typedef struct opd_recipes {
+    int count;
+    struct {
+        char operand[OPD_NAME];
+        opd_fill fill;
+    } items[OPD_MAX_OPERANDS];
+} opd_recipes;
+/* Takes an event of kind "recipe"; others are passed by. */
+void opd_recipes_note(opd_recipes *recipes, const opd_event *event);
+/* Writes those of operands of call that have a digest and no content, and forgets them all. */
+opd_status opd_recipes_put(opd_recipes *recipes, opd_writer *writer, const opd_call *call);
+/* The states of the generators that the process showed: contents by digest, and an event for each that names it. */
+opd_status opd_generators_put(opd_writer *writer, const opd_process *process);
+
 #endif

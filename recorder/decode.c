@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "collector.h"
+#include "forms.h"
 
 static uint64_t word_of(const opd_ring_record *record, uint32_t index)
 {
@@ -120,6 +121,21 @@ static opd_status from_pieces(opd_call *out, const opd_ring_record *record)
     return OPD_OK;
 }
 
+static opd_status from_form(opd_call *out, const opd_ring_record *record, const opd_process *process)
+{
+    uint64_t words[OPD_MAX_OPERANDS + OPD_MAX_ATTRS + OPD_MAX_OPERANDS];
+    uint32_t count = record->words - 1;
+    bool is_good = record->words > 0 && count <= OPD_COUNT(words) && OPD_R_WORDS + record->words <= record->size &&
+                   opd_form_read(out, process, word_of(record, OPD_R_WORDS)) && opd_form_words(out) == count;
+    if (!is_good) {
+        return opd_fail(OPD_E_FORMAT, "a record in shared memory has no form");
+    }
+    memcpy(words, &record->word[OPD_R_WORDS + 1], count * sizeof(words[0]));
+    opd_form_fill(out, words);
+    settle_call(out);
+    return OPD_OK;
+}
+
 static void take_parts(opd_call *call, const opd_ring_record *record)
 {
     for (int i = 0; i < call->operand_count; i++) {
@@ -178,6 +194,8 @@ opd_status opd_decode_call(opd_call *out, const opd_collector *collector, const 
         status = from_words(out, record);
     } else if (record->kind == OPD_RECORD_CALL) {
         status = from_pieces(out, record);
+    } else if (record->kind == OPD_RECORD_FORM) {
+        status = from_form(out, record, watched->process);
     }
     if (status != OPD_OK) {
         return status;

@@ -22,12 +22,13 @@
 #include "audit.h"
 #include "calls.h"
 #include "crash.h"
+#include "forms.h"
 #include "here.h"
 #include "known.h"
 
 #define EPOCH_ATTACHING UINT64_C(1)
 #define PROGRAM_SPACE   (UINT64_C(1) << 30) /* of a limited address space, beyond what is in use: the program's */
-#define LEAST_ROOM      (UINT64_C(4) << 20) /* two rings and some data */
+#define LEAST_ROOM      ((UINT64_C(4) << 20) + OPD_FORM_BYTES) /* two rings, forms of calls and some data */
 
 opd_here opd_recorder;
 __thread opd_thread_words opd_thread;
@@ -225,7 +226,7 @@ static opd_process *map_process(void)
     }
     here->process = start;
     madvise(start, here->file_bytes, MADV_DONTDUMP);
-    if (!opd_here_populate(start, sizeof(opd_process))) {
+    if (!opd_here_populate(start, offsetof(opd_process, form_bytes))) {
         munmap(start, here->file_bytes);
         return NULL;
     }
@@ -259,6 +260,8 @@ static void attach_process(void)
     if (before != NULL) {
         if (here->process != NULL) {
             copy_modules(here->process, before);
+            opd_shown_copy(here->process, before);
+            opd_forms_copy(here->process, before, opd_here_populate);
         }
         munmap(before, before_bytes);
     }

@@ -122,6 +122,13 @@ void opd_here_release_signals(const sigset_t *old);
 /* Pages made present, by the kernel or by allocating the file's blocks; never a fault. */
 bool opd_here_populate(void *start, uint64_t bytes);
 
+/* The state of a watched generator, as it is now. */
+void opd_shown_take(opd_shown *watch);
+/* Those of all, before a trigger fires. */
+void opd_shown_take_all(opd_process *process);
+/* After a fork: the child's generators lie where the parent's do. */
+void opd_shown_copy(opd_process *to, opd_process *from);
+
 /* Tells the collector that there is something to do; a system call only when it sleeps. */
 void opd_here_wake(void);
 

@@ -19,13 +19,18 @@ static const char *const preload_places[] = {
     "%s/../lib/opsdebug/opsdebug-preload.so",
 };
 
-static bool find_preload(char *path, size_t size, const char *given)
+/* Where the folder of the Python module may be. */
+static const char *const torch_places[] = {
+    "%s/torch/opsdebug_torch.py",
+    "%s/../torch/opsdebug_torch.py",
+    "%s/../libexec/opsdebug/torch/opsdebug_torch.py",
+};
+
+/* The first of places that exists, as a path without links. */
+static bool find_beside(char *path, size_t size, const char *const *places, size_t count)
 {
     char own[4096];
     char candidate[4352];
-    if (given != NULL) {
-        return realpath(given, own) != NULL && snprintf(path, size, "%s", own) < (int)size;
-    }
     ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
     own[length > 0 ? length : 0] = '\0';
     char *slash = strrchr(own, '/');
@@ -33,14 +38,41 @@ static bool find_preload(char *path, size_t size, const char *given)
         return false;
     }
     *slash = '\0';
-    for (size_t i = 0; i < OPD_COUNT(preload_places); i++) {
+    for (size_t i = 0; i < count; i++) {
         char real[4096];
-        snprintf(candidate, sizeof(candidate), preload_places[i], own);
+        snprintf(candidate, sizeof(candidate), places[i], own);
         if (realpath(candidate, real) != NULL) {
             return snprintf(path, size, "%s", real) < (int)size;
         }
     }
     return false;
+}
+
+static bool find_preload(char *path, size_t size, const char *given)
+{
+    char own[4096];
+    if (given != NULL) {
+        return realpath(given, own) != NULL && snprintf(path, size, "%s", own) < (int)size;
+    }
+    return find_beside(path, size, preload_places, OPD_COUNT(preload_places));
+}
+
+/* PYTHONPATH with the folder of our module before what the user has there, and a mark for the module. */
+static opd_status torch_value(opd_buffer *value)
+{
+    char path[4096];
+    if (!find_beside(path, sizeof(path), torch_places, OPD_COUNT(torch_places))) {
+        return opd_fail(OPD_E_IO, "opsdebug_torch.py is not in torch/ beside this program nor in ../libexec/opsdebug");
+    }
+    *strrchr(path, '/') = '\0';
+    if (strchr(path, ':') != NULL) {
+        return opd_fail(OPD_E_LIMIT, "--torch: %s has ':' in its name, which PYTHONPATH cannot hold", path);
+    }
+    const char *user = getenv("PYTHONPATH");
+    bool has_user = user != NULL && user[0] != '\0';
+    opd_buffer_print(value, "PYTHONPATH=%s%s%s", path, has_user ? ":" : "", has_user ? user : "");
+    opd_buffer_append(value, "", 1);
+    return value->status;
 }
 
 bool opd_launch_find(char *path, size_t size, const char *name)
@@ -136,7 +168,7 @@ static opd_status audit_value(opd_buffer *value, opd_collector *collector, const
 }
 
 /* The environment of the program: ours with these variables in place of its own. NULL = stays as it is. */
-#define OWN_VARIABLES 3
+#define OWN_VARIABLES 5
 static opd_status make_environment(char ***out, char *const own[OWN_VARIABLES])
 {
     size_t count = 0;
@@ -219,14 +251,17 @@ opd_status opd_launch(int *pid, opd_collector *collector, const opd_record_optio
 {
     opd_buffer preload;
     opd_buffer audit;
+    opd_buffer python;
     opd_buffer_init(&preload, 65536);
     opd_buffer_init(&audit, 65536);
+    opd_buffer_init(&python, 65536);
     char session[224];
     char **environment = NULL;
     opd_status status = OPD_OK;
     if (collector == NULL) { /* no session could be made: the program runs unrecorded */
         opd_buffer_done(&audit);
         opd_buffer_done(&preload);
+        opd_buffer_done(&python);
         return start(pid, options->argv, environ);
     }
     snprintf(session, sizeof(session), OPD_SESSION_VARIABLE "=%s", collector->directory);
@@ -235,12 +270,16 @@ opd_status opd_launch(int *pid, opd_collector *collector, const opd_record_optio
         opd_buffer_append(&preload, "", 1);
         status = preload.status;
     }
+    if (status == OPD_OK && options->torch) {
+        status = torch_value(&python);
+    }
+    char mark[] = "OPSDEBUG_TORCH=1";
     if (status == OPD_OK) {
         status = audit_value(&audit, collector, options);
     }
     if (status == OPD_OK) {
-        char *const own[OWN_VARIABLES] = { (char *)preload.bytes, session,
-                                           audit.size > 0 ? (char *)audit.bytes : NULL };
+        char *const own[OWN_VARIABLES] = { (char *)preload.bytes, session, audit.size > 0 ? (char *)audit.bytes : NULL,
+                                           options->torch ? (char *)python.bytes : NULL, options->torch ? mark : NULL };
         status = make_environment(&environment, own);
     }
     if (status == OPD_OK) {
@@ -248,6 +287,7 @@ opd_status opd_launch(int *pid, opd_collector *collector, const opd_record_optio
     }
     opd_free(environment);
     opd_buffer_done(&audit);
+    opd_buffer_done(&python);
     opd_buffer_done(&preload);
     return status;
 }

@@ -89,7 +89,8 @@ bool opd_place_next(opd_session_names *names)
 /* Bytes of a session with that many threads and no data; pages of the control file counted. */
 static uint64_t fixed_bytes(uint32_t threads)
 {
-    return (sizeof(opd_control) + 4095) / 4096 * 4096 + opd_session_arena_offset(threads) + (64 << 10);
+    return (sizeof(opd_control) + 4095) / 4096 * 4096 + opd_session_arena_offset(threads) - OPD_FORM_BYTES +
+           (64 << 10); /* forms take what they need when they come */
 }
 
 /* Data for which there is room beside some threads and what is left to the program; in tight places nothing is left. */

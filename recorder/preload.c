@@ -12,4 +12,13 @@ const opd_record_api opd_preload_api = {
     .mark = opd_record_mark,
     .seed = opd_record_seed,
     .trigger = opd_record_trigger,
+    .form = opd_record_form,
+    .begin_as = opd_record_begin_as,
+    .end_as = opd_record_end_as,
+    .note_as = opd_record_note_as,
+    .provider = opd_record_provider,
+    .recipe = opd_record_recipe,
+    .generator = opd_record_generator,
+    .watch = opd_record_watch,
+    .point = opd_record_point,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options of a recording as text. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +16,11 @@ static const struct {
     uint32_t bit;
     opd_capture least;
 } triggers[] = {
-    { "nan", OPD_TRIGGER_NAN, OPD_CAPTURE_STATS },
-    { "inf", OPD_TRIGGER_INF, OPD_CAPTURE_STATS },
-    { "crash", OPD_TRIGGER_CRASH, OPD_CAPTURE_META },
-    { "contract", OPD_TRIGGER_CONTRACT, OPD_CAPTURE_META },
-    { "timeout", OPD_TRIGGER_TIMEOUT, OPD_CAPTURE_META },
-    { "exit", OPD_TRIGGER_EXIT, OPD_CAPTURE_META },
-    { "always", OPD_TRIGGER_ALWAYS, OPD_CAPTURE_META },
-    { "api", OPD_TRIGGER_API, OPD_CAPTURE_META },
-    { "none", 0, OPD_CAPTURE_META },
+    { "nan", OPD_TRIGGER_NAN, OPD_CAPTURE_STATS },        { "inf", OPD_TRIGGER_INF, OPD_CAPTURE_STATS },
+    { "crash", OPD_TRIGGER_CRASH, OPD_CAPTURE_META },     { "contract", OPD_TRIGGER_CONTRACT, OPD_CAPTURE_META },
+    { "timeout", OPD_TRIGGER_TIMEOUT, OPD_CAPTURE_META }, { "exit", OPD_TRIGGER_EXIT, OPD_CAPTURE_META },
+    { "always", OPD_TRIGGER_ALWAYS, OPD_CAPTURE_META },   { "api", OPD_TRIGGER_API, OPD_CAPTURE_META },
+    { "abs", OPD_TRIGGER_MAGNITUDE, OPD_CAPTURE_STATS },  { "none", 0, OPD_CAPTURE_META },
 };
 
 static const char *const captures[] = { "meta", "stats", "inputs", "full" };
@@ -50,38 +47,62 @@ static bool parse_time(uint32_t *out, const char *text, size_t size)
     return true;
 }
 
-static bool parse_item(uint32_t *bits, uint32_t *timeout_ms, const char *item, size_t size)
+/* "1e4"; false when it is no limit. */
+static bool parse_limit(double *out, const char *text, size_t size)
 {
+    char *end;
+    char copy[40];
+    if (size == 0 || size >= sizeof(copy)) {
+        return false;
+    }
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    double value = strtod(copy, &end);
+    if (end == copy || *end != '\0' || !(value >= 0) || isinf(value)) {
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+static bool parse_item(opd_record_options *options, const char *item, size_t size)
+{
+    const char *above = memchr(item, '>', size);
+    if (above != NULL) {
+        options->triggers |= OPD_TRIGGER_MAGNITUDE;
+        return above - item == 3 && memcmp(item, "abs", 3) == 0 &&
+               parse_limit(&options->magnitude, above + 1, size - 4);
+    }
     const char *equals = memchr(item, '=', size);
     size_t name = equals != NULL ? (size_t)(equals - item) : size;
     for (size_t i = 0; i < OPD_COUNT(triggers); i++) {
         if (strlen(triggers[i].name) != name || memcmp(item, triggers[i].name, name) != 0) {
             continue;
         }
-        *bits |= triggers[i].bit;
-        return equals == NULL ||
-               (triggers[i].bit == OPD_TRIGGER_TIMEOUT && parse_time(timeout_ms, equals + 1, size - name - 1));
+        options->triggers |= triggers[i].bit;
+        return triggers[i].bit == OPD_TRIGGER_TIMEOUT && equals != NULL
+                   ? parse_time(&options->timeout_ms, equals + 1, size - name - 1)
+                   : equals == NULL && triggers[i].bit != OPD_TRIGGER_MAGNITUDE;
     }
     return false;
 }
 
-opd_status opd_triggers_parse(uint32_t *triggers_out, uint32_t *timeout_ms, const char *text)
+opd_status opd_triggers_parse(opd_record_options *options, const char *text)
 {
-    uint32_t bits = OPD_TRIGGER_API;
-    uint32_t timeout = *timeout_ms;
+    opd_record_options made = *options;
+    made.triggers = OPD_TRIGGER_API;
     const char *at = text;
     do {
         size_t size = strcspn(at, ",");
-        if (!parse_item(&bits, &timeout, at, size)) {
+        if (!parse_item(&made, at, size)) {
             return opd_fail(
                 OPD_E_INVALID,
-                "unknown trigger '%.*s': known are nan, inf, crash, contract, timeout=TIME, exit, always, none",
+                "unknown trigger '%.*s': known are nan, inf, crash, contract, timeout=TIME, abs>LIMIT, exit, always, none",
                 (int)size, at);
         }
         at += size;
     } while (*at++ == ',');
-    *triggers_out = bits;
-    *timeout_ms = timeout;
+    *options = made;
     return OPD_OK;
 }
 

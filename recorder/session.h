@@ -65,6 +65,7 @@ typedef struct opd_control {
     uint32_t capture;         /* opd_capture */
     uint32_t triggers;
     uint32_t timeout_ms;
+    double magnitude;
     uint32_t sample;
     uint32_t tracks_writes; /* what has not been written to since is not read again, where the kernel can tell */
     uint32_t max_bundles;
@@ -232,6 +233,26 @@ typedef struct opd_arena {
     _Atomic uint64_t tags[OPD_ARENA_CHUNKS];
 } opd_arena;
 
+/* Forms of calls (forms.h): offset + 1 of each in form_bytes. */
+#define OPD_FORM_COUNT 2048u
+#define OPD_FORM_BYTES (UINT64_C(1) << 20)
+typedef struct opd_forms {
+    _Atomic uint32_t count;
+    _Atomic uint64_t used; /* bytes */
+    _Atomic uint32_t places[OPD_FORM_COUNT];
+} opd_forms;
+
+/* A random generator whose state the program shows us, or (address 0) a seed it was given, the last by that name. */
+#define OPD_SHOWN_COUNT 12u
+#define OPD_SHOWN_BYTES 2560u /* a Mersenne Twister */
+typedef struct opd_shown {
+    _Atomic uint32_t is_set;
+    uint32_t bytes;
+    uint64_t address;
+    char name[40];
+    uint8_t state[OPD_SHOWN_BYTES]; /* as it was when the last trigger fired, and before that when it was shown */
+} opd_shown;
+
 typedef struct opd_process {
     uint64_t magic;
     uint32_t layout;
@@ -259,6 +280,10 @@ typedef struct opd_process {
     char why_untracked[96]; /* why writes are not tracked; "" = they are, or nobody has asked yet */
     _Atomic uint32_t module_count;
     opd_shared_module modules[OPD_PROCESS_MODULES];
+    _Atomic uint32_t shown_count;
+    opd_shown shown[OPD_SHOWN_COUNT];
+    opd_forms forms;
+    _Alignas(4096) uint8_t form_bytes[OPD_FORM_BYTES]; /* has memory as far as forms are in it */
     _Alignas(4096) opd_slot slots[];
 } opd_process;
 
@@ -269,6 +294,7 @@ typedef enum opd_record_kind {
     OPD_RECORD_BLAS = 1,  /* raw argument words */
     OPD_RECORD_CALL = 2,  /* an opd_call of the C API, unused parts left out */
     OPD_RECORD_EVENT = 3, /* range push, pop, mark: value and name */
+    OPD_RECORD_FORM = 4,  /* number of a form, then addresses and scalars */
 } opd_record_kind;
 
 typedef enum opd_record_state {
@@ -317,7 +343,7 @@ typedef struct opd_operand_part {
 _Static_assert(sizeof(opd_operand_part) % 8 == 0, "parts are copied word by word");
 _Static_assert(OPD_R_WORDS + OPD_MAX_WORDS + OPD_MAX_OPERANDS * OPD_PART_WORDS <= OPD_SEGMENT_WORDS,
                "a record fits a segment");
-_Static_assert(OPD_CALL_BAD_ORDER < 1 << 16 && OPD_MXCSR_CONTROL < 1 << 16, "flags and mode share a word");
+_Static_assert(OPD_CALL_VIEW < 1 << 16 && OPD_MXCSR_CONTROL < 1 << 16, "flags and mode share a word");
 _Static_assert(OPD_RING_WORDS % OPD_SEGMENT_WORDS == 0, "segments tile the ring");
 
 /* Bytes of a process file before its arena, for a number of slots. */

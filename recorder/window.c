@@ -286,13 +286,16 @@ static opd_status put_slot(window *at, uint32_t index)
     opd_call *call = collector->call;
     uint64_t position = opd_ring_oldest(slot);
     uint32_t tid = 0;
+    opd_recipes recipes = { .count = 0 };
     opd_ring_result result;
     while ((result = opd_ring_read(slot, &position, record)) != OPD_RING_EMPTY) {
         if (result != OPD_RING_RECORD || opd_decode_call(call, collector, at->watched, record) != OPD_OK) {
             opd_event event;
-            if (result == OPD_RING_RECORD && opd_decode_event(&event, collector, record) == OPD_OK &&
-                opd_writer_event(at->writer, &event) != OPD_OK) {
-                return OPD_E_IO;
+            if (result == OPD_RING_RECORD && opd_decode_event(&event, collector, record) == OPD_OK) {
+                opd_recipes_note(&recipes, &event);
+                if (opd_writer_event(at->writer, &event) != OPD_OK) {
+                    return OPD_E_IO;
+                }
             }
             continue;
         }
@@ -315,6 +318,9 @@ static opd_status put_slot(window *at, uint32_t index)
         }
         if (status == OPD_OK) {
             status = opd_writer_call(at->writer, call);
+        }
+        if (status == OPD_OK) {
+            status = opd_recipes_put(&recipes, at->writer, call);
         }
         if (status != OPD_OK) {
             return status;
@@ -391,6 +397,9 @@ static opd_status put_all(window *at)
         status = opd_writer_flush(at->writer);
     }
     at->is_told = status == OPD_OK;
+    if (status == OPD_OK) {
+        status = opd_generators_put(at->writer, process);
+    }
     return status == OPD_OK ? put_contents(at) : status;
 }
 

@@ -331,6 +331,10 @@ static bool unread_operand(opd_failure *out, const evidence *facts)
     if (read != -1 || unread == -1 || may_overflow(facts, &estimate)) {
         return false; /* an overflow of what is read explains it without the other operand */
     }
+    bool is_foreign = opd_call_is_foreign(facts->call); /* no contract says what the operator makes of its inputs */
+    if (is_foreign && facts->observed != NULL && strcmp(facts->observed->label, "unread-operand-read") != 0) {
+        return false; /* run with other old content, it made the same */
+    }
     if (unread == -2) {
         return opd_decide(out, "unread-operand-read", 0.85,
                           "%s comes from operands that must not be read; no operand that must be read holds one",
@@ -339,7 +343,7 @@ static bool unread_operand(opd_failure *out, const evidence *facts)
     char why[96];
     const char *name = facts->call->operands[unread].name;
     zero_values(why, sizeof(why), facts->call, name);
-    return opd_decide(out, "unread-operand-read", 0.95,
+    return opd_decide(out, "unread-operand-read", is_foreign && facts->observed == NULL ? 0.7F : 0.95F,
                       "the only operand with %s is %s, which must not be read (%s): the routine reads it",
                       facts->before[unread].nan > 0 ? "NaN" : "Inf", name, why);
 }

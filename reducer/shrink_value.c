@@ -18,7 +18,7 @@ static const char *const fill_text[FILL_COUNT] = { "0", "1", "1, 2, 3, ..." };
 static bool is_changeable(const opd_operand *operand)
 {
     return operand->view.data != NULL && opd_dtype_is_float(operand->view.dtype) &&
-           (operand->flags & OPD_OPERAND_RETURNED) == 0;
+           (operand->flags & (OPD_OPERAND_RETURNED | OPD_OPERAND_FRESH)) == 0;
 }
 
 static void *element_at(const opd_tensor *view, const int64_t *index)

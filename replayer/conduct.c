@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of a call run after NaN and at once: state that outlives a call, scratch memory that threads share. */
+/* Copies of a call run after NaN and at once (state that outlives a call, scratch memory that threads share); stray writes in words. */
 #include "conduct.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -206,4 +208,32 @@ opd_status opd_conduct_concurrent(uint64_t *runs, uint64_t *differing, const opd
         twin_done(&copies[i]);
     }
     return status;
+}
+
+void opd_conduct_stray(opd_failure *failure, const opd_call *call, const opd_job_stray *stray)
+{
+    const char *name = stray->operand == OPD_JOB_WORKSPACE ? "workspace"
+                       : stray->operand >= 0               ? call->operands[stray->operand].name
+                                                           : "?";
+    if (!stray->is_found || failure->outcome != OPD_OUTCOME_OK) {
+        return;
+    }
+    snprintf(failure->operand, sizeof failure->operand, "%s", name);
+    failure->bad_count = stray->bytes;
+    failure->outcome = stray->is_input ? OPD_OUTCOME_INPUT_MUTATED : OPD_OUTCOME_OOB_WRITE;
+    if (stray->is_input) {
+        failure->index_rank = call->operands[stray->operand].view.rank;
+        memcpy(failure->index, stray->index, sizeof failure->index);
+        snprintf(failure->reason, sizeof failure->reason, "the input %s changed during the call", name);
+    } else if (stray->is_gap) {
+        failure->distance = stray->distance;
+        snprintf(failure->reason, sizeof failure->reason,
+                 "%llu bytes changed between the elements of %s, first %lld bytes after its start",
+                 (unsigned long long)stray->bytes, name, (long long)stray->distance);
+    } else {
+        failure->distance = stray->distance;
+        snprintf(failure->reason, sizeof failure->reason, "%llu bytes changed outside %s, first %lld bytes %s",
+                 (unsigned long long)stray->bytes, name, (long long)llabs(stray->distance),
+                 stray->distance < 0 ? "before its start" : "past its end");
+    }
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a variant behaves beside other runs of it: after one on NaN, and in several threads at once. All on copies of the call's operands. */
+/*
+ * How a routine behaves beside its values: what it changed that is none of its outputs; and a variant after a run on NaN, and in several threads
+ * at once, on copies of the call's operands.
+ */
 #ifndef OPD_REPLAYER_CONDUCT_H
 #define OPD_REPLAYER_CONDUCT_H
 
 #include <opsdebug/kernel.h>
+
+#include "job.h"
 
 /* Runs it once on inputs that are NaN wherever their type has one; the outputs are thrown away. errors: E_NOMEM, and the variant's own. */
 opd_status opd_conduct_poison(const opd_variant *variant, const opd_call *call, int32_t threads);
@@ -15,5 +20,8 @@ opd_status opd_conduct_poison(const opd_variant *variant, const opd_call *call, 
  */
 opd_status opd_conduct_concurrent(uint64_t *runs, uint64_t *differing, const opd_variant *variant, const opd_call *call,
                                   uint32_t threads);
+
+/* Bytes that changed and were not an output's, as a failure; one that is told already stays. */
+void opd_conduct_stray(opd_failure *failure, const opd_call *call, const opd_job_stray *stray);
 
 #endif

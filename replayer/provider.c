@@ -219,11 +219,9 @@ static void ask_library(void *handle, opd_replay_result *result)
     }
 }
 
-static void identify(const opd_provider *provider, opd_replay_result *result)
+void opd_provider_identify(opd_replay_result *result, const void *address)
 {
     Dl_info info;
-    void *address = NULL;
-    memcpy(&address, &provider->function, sizeof address);
     identity wanted = { .address = (uint64_t)(uintptr_t)address, .build_id = result->build_id };
     if (dladdr(address, &info) != 0 && info.dli_fname != NULL) {
         char real[PATH_MAX];
@@ -231,6 +229,13 @@ static void identify(const opd_provider *provider, opd_replay_result *result)
         snprintf(result->library, sizeof result->library, "%.*s", (int)sizeof result->library - 1, path);
     }
     dl_iterate_phdr(visit_object, &wanted);
+}
+
+static void identify(const opd_provider *provider, opd_replay_result *result)
+{
+    void *address = NULL;
+    memcpy(&address, &provider->function, sizeof address);
+    opd_provider_identify(result, address);
     ask_library(provider->handle, result);
 }
 

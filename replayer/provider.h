@@ -15,6 +15,7 @@ typedef struct opd_provider {
         *variant;    /* of our own or a user's kernels, for operators outside BLAS; NULL = a library's routine */
     int32_t threads; /* it may use */
     bool is_naive;   /* our own serial variant instead of a library */
+    bool is_torch;   /* PyTorch, in a Python inside this process */
     bool is_cblas;
     uint8_t int_bytes;
 } opd_provider;
@@ -26,6 +27,9 @@ typedef struct opd_provider {
  *           E_UNSUPPORTED arguments do not fit the library's integers.
  */
 opd_status opd_provider_open(opd_provider *out, opd_job *job, const opd_routine *routine);
+
+/* Path and build-id of the loaded object that address lies in. */
+void opd_provider_identify(opd_replay_result *result, const void *address);
 
 /*
  * Finds the contract and chooses the variant of an operator outside BLAS; job->call.op is set. job->library, when there is one, is a user's library,

@@ -5,6 +5,7 @@
  *
  * load provider -> for each guard pass: build memory -> for each run: call, look at outputs, restore -> done.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include "locate.h"
 #include "mode.h"
 #include "provider.h"
+#include "python.h"
 #include "scratch.h"
 #include "serial.h"
 #include "stage_log.h"
@@ -141,6 +143,8 @@ static opd_status call_routine(worker *self)
         opd_given_put(&self->call, self->job, self->numbers, self->count);
     } else if (self->provider.variant != NULL) {
         status = run_variant(self);
+    } else if (self->provider.is_torch) {
+        status = opd_python_run(&self->call);
     } else if (self->provider.is_naive) {
         status = opd_serial_run(&self->call, self->numbers, self->count);
     } else {
@@ -193,34 +197,6 @@ static void keep_outputs(worker *self)
             view.data = opd_job_at(self->job, slot->output) - low;
             opd_tensor_unpack(&view, self->packed[i]);
         }
-    }
-}
-
-static void report_stray(opd_failure *failure, const worker *self, const opd_job_stray *stray)
-{
-    const char *name = stray->operand == OPD_JOB_WORKSPACE ? "workspace"
-                       : stray->operand >= 0               ? self->call.operands[stray->operand].name
-                                                           : "?";
-    if (!stray->is_found || failure->outcome != OPD_OUTCOME_OK) {
-        return;
-    }
-    snprintf(failure->operand, sizeof failure->operand, "%s", name);
-    failure->bad_count = stray->bytes;
-    failure->outcome = stray->is_input ? OPD_OUTCOME_INPUT_MUTATED : OPD_OUTCOME_OOB_WRITE;
-    if (stray->is_input) {
-        failure->index_rank = self->call.operands[stray->operand].view.rank;
-        memcpy(failure->index, stray->index, sizeof failure->index);
-        snprintf(failure->reason, sizeof failure->reason, "the input %s changed during the call", name);
-    } else if (stray->is_gap) {
-        failure->distance = stray->distance;
-        snprintf(failure->reason, sizeof failure->reason,
-                 "%llu bytes changed between the elements of %s, first %lld bytes after its start",
-                 (unsigned long long)stray->bytes, name, (long long)stray->distance);
-    } else {
-        failure->distance = stray->distance;
-        snprintf(failure->reason, sizeof failure->reason, "%llu bytes changed outside %s, first %lld bytes %s",
-                 (unsigned long long)stray->bytes, name, (long long)llabs(stray->distance),
-                 stray->distance < 0 ? "before its start" : "past its end");
     }
 }
 
@@ -285,8 +261,19 @@ static opd_status judge_numbers(worker *self, opd_numbers *numbers, opd_failure 
     return OPD_OK;
 }
 
-/* Old content of the output comes out again by being read as well: with ones in place of NaN the two differ. */
-static bool is_left_alone(worker *self, int number, const int64_t *index)
+/* Where an output element that holds its old bytes got them. */
+typedef enum origin { ORIGIN_LEFT, ORIGIN_READ, ORIGIN_MADE } origin;
+
+static opd_status run_again(worker *self)
+{
+    return self->provider.is_torch ? opd_python_run(&self->call) : run_variant(self);
+}
+
+/*
+ * Old content of the output comes out again by being read as well, or is made anew: with ones in its place an element that was left alone is
+ * one, and one that stays NaN owes it nothing.
+ */
+static origin find_origin(worker *self, int number, const int64_t *index)
 {
     const opd_fill ones = { .kind = OPD_FILL_CONSTANT, .a = 1 };
     const opd_tensor *view = &self->call.operands[number].view;
@@ -297,11 +284,11 @@ static bool is_left_alone(worker *self, int number, const int64_t *index)
         opd_tensor_fill(&self->call.operands[self->numbers[i]].view, &ones);
     }
     arm(self);
-    opd_status status = run_variant(self);
+    opd_status status = run_again(self);
     disarm(self);
     opd_element_load(view->dtype, (const uint8_t *)view->data + opd_tensor_offset(view, index), &re, &im);
     opd_arena_restore(&self->arena, &unused);
-    return status != OPD_OK || re == 1;
+    return status != OPD_OK || re == 1 ? ORIGIN_LEFT : isnan(re) || isnan(im) ? ORIGIN_MADE : ORIGIN_READ;
 }
 
 /* Does an output element, judged wrong, still hold what was there before the call? Then it is not wrong but unwritten. */
@@ -309,17 +296,23 @@ static void tell_unwritten(worker *self, opd_failure *failure)
 {
     bool is_wrong = failure->outcome == OPD_OUTCOME_MISMATCH || failure->outcome == OPD_OUTCOME_NAN_BORN ||
                     failure->outcome == OPD_OUTCOME_INF_BORN;
-    for (int i = 0; i < self->count && is_wrong && is_general(self); i++) {
+    bool can_ask = is_general(self) || self->provider.is_torch;
+    for (int i = 0; i < self->count && is_wrong && can_ask; i++) {
         const opd_operand *operand = &self->call.operands[self->numbers[i]];
-        if (operand->role != OPD_ROLE_OUT || strcmp(operand->name, failure->operand) != 0 || self->packed[i] == NULL) {
+        bool has_old = operand->role == OPD_ROLE_OUT && (operand->flags & OPD_OPERAND_FRESH) == 0;
+        if (!has_old || strcmp(operand->name, failure->operand) != 0 || self->packed[i] == NULL) {
             continue;
         }
         /* The memory is as before the call again; packed[i] is what the call left. */
         uint64_t unwritten = opd_judge_untouched(operand, self->packed[i], failure->index);
-        if (unwritten > 0 && !is_left_alone(self, self->numbers[i], failure->index)) {
+        bool is_asked = unwritten > 0 || self->provider.is_torch;
+        origin from = is_asked ? find_origin(self, self->numbers[i], failure->index) : ORIGIN_MADE;
+        if (from == ORIGIN_READ) {
+            snprintf(failure->label, sizeof failure->label, "unread-operand-read");
+            failure->confidence = 0.95F;
             snprintf(failure->reason, sizeof failure->reason,
                      "%s is made of what it held before the call: old content of the output is read", operand->name);
-        } else if (unwritten > 0) {
+        } else if (from == ORIGIN_LEFT && unwritten > 0) {
             failure->outcome = OPD_OUTCOME_UNWRITTEN;
             failure->bad_count = unwritten;
             snprintf(failure->reason, sizeof failure->reason,
@@ -381,7 +374,7 @@ static opd_status inspect(worker *self, bool is_first)
     if (stray.is_found && self->job->pass != OPD_GUARD_NONE) { /* guards look for the cause, not for what it led to */
         failure = (opd_failure){ .index_rank = -1 };
     }
-    report_stray(&failure, self, &stray);
+    opd_conduct_stray(&failure, &self->call, &stray);
     if (is_new && !is_settled(self, now, &failure)) {
         status = judge_numbers(self, &numbers, &failure);
     }
@@ -512,7 +505,11 @@ static opd_status run_job(worker *self)
     const opd_routine *routine = strcmp(job->call.domain, "blas") == 0 ? opd_routine_find(job->call.name) : NULL;
     set_stage(job, OPD_STAGE_LOADING);
     opd_status status = OPD_OK;
-    if (strcmp(job->call.domain, "blas") != 0) {
+    if (opd_call_is_foreign(&job->call)) {
+        self->provider.is_torch = true;
+        job->skip_reference = true; /* there is none */
+        status = opd_python_open(job);
+    } else if (strcmp(job->call.domain, "blas") != 0) {
         status = opd_provider_choose(&self->provider, job);
     } else if (routine == NULL) {
         return opd_fail(OPD_E_NOTFOUND, "no contract for the operator %s", job->call.name);

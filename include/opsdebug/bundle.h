@@ -81,6 +81,7 @@ typedef enum opd_outcome { /* pinned numbers */
                            OPD_OUTCOME_ALLOCATED = 15, /* a variant that declares its workspace allocates memory */
                            OPD_OUTCOME_UNSTABLE = 16, /* runs differ that must not, by the declared determinism */
                            OPD_OUTCOME_MODE = 17, /* the floating-point mode is another after the call */
+                           OPD_OUTCOME_MAGNITUDE = 20, /* a finite value beyond the limit asked for */
 } opd_outcome;
 const char *
 opd_outcome_name(opd_outcome outcome); /* "nan", "inf", "crash", "timeout", "contract", "mismatch", "oob-read", ... */
@@ -107,7 +108,7 @@ typedef struct opd_failure {
 } opd_failure;
 
 typedef struct opd_event {
-    char kind[24]; /* "drop", "mark", "range-push", "range-pop", "trigger", "note" */
+    char kind[24]; /* "drop", "mark", "range-push", "range-pop", "trigger", "note", "point", "seed", "state", "recipe" */
     char name[96];
     uint32_t thread;
     uint64_t time_ns;
@@ -211,6 +212,11 @@ opd_status opd_writer_thread(opd_writer *writer, uint32_t pid, uint32_t tid, con
 opd_status opd_writer_call(opd_writer *writer, const opd_call *call);
 /* Stores packed content once per digest; codec chosen per chunk. Returns OK and stores nothing when it is known already. */
 opd_status opd_writer_tensor(opd_writer *writer, const opd_digest *digest, const opd_tensor *view, const void *packed);
+/*
+ * Stores, in place of a content, what makes it: fill with its seed and stream, over view. Verified when it is read. Stores nothing when the
+ * digest is known already.
+ */
+opd_status opd_writer_recipe(opd_writer *writer, const opd_digest *digest, const opd_tensor *view, const opd_fill *fill);
 /*
  * For each operand with data in memory (view.data set; not UNREADABLE, NOT_KEPT, RETURNED): packs and stores it and sets `before` to its
  * digest. Then the call.

@@ -115,6 +115,8 @@ enum {
     OPD_OPERAND_KNOWN = 1 << 7,      /* its content was that of an earlier call, by digest: it was not copied again */
     OPD_OPERAND_TRACKED = 1 << 8,    /* and by the kernel's word that nobody wrote to it: it was not read again */
     OPD_OPERAND_ABSENT = 1 << 6,     /* optional and not given: dtype NONE, no view */
+    OPD_OPERAND_FRESH = 1 << 7,      /* made by the operator: it has no memory before the call */
+    OPD_OPERAND_STATE = 1 << 8,      /* state of a random generator: bytes that are no numbers */
 };
 
 typedef struct opd_operand {
@@ -138,6 +140,7 @@ enum {
     OPD_CALL_AMBIGUOUS = 1 << 7,    /* several libraries export the routine; the first was taken */
     OPD_CALL_ABI_SUSPECT = 1 << 8,  /* an integer argument has a plausible low and an implausible high half */
     OPD_CALL_BAD_ORDER = 1 << 9,    /* the storage order is neither row nor column major */
+    OPD_CALL_VIEW = 1 << 10,        /* computes nothing (a view, memory without content): no operand is looked at */
 };
 
 /* Floating-point mode as x86 keeps it in MXCSR: rounding, FTZ, DAZ and exception masks, without the sticky flags. */
@@ -198,6 +201,14 @@ bool opd_call_fits(const opd_call *call);
  * one of op's, if its names, dtypes and shapes are those of the contract; else false, and the call as it was. Views lose their data.
  */
 bool opd_call_adopt(opd_call *call, const opd_op *op);
+
+/* A call of another framework's operator, which that framework can run: domain "aten" (PyTorch). It has no contract here. */
+bool opd_call_is_foreign(const opd_call *call);
+/*
+ * Of a foreign call: a symbol n0, n1, ... for each size above 1 that its operands have, which stands for that size wherever it is, also in
+ * integer lists that say a shape. opd_call_set() changes them together. States of generators have none. Other calls are left alone.
+ */
+void opd_call_infer(opd_call *call);
 
 /* Evaluates an expression of op's contract on the call's values. errors: E_INVALID unknown name, overflow, division by 0. */
 OPD_PUBLIC opd_status opd_call_eval(int64_t *out, const opd_call *call, const char *expression);

@@ -39,10 +39,93 @@ OPD_PUBLIC void opd_record_stop(void);
 OPD_PUBLIC uint64_t opd_record_begin(const opd_call *call);
 /* Completes the call: output operands are scanned; a failing trigger freezes the window. status: the operator's own, 0 = fine. */
 OPD_PUBLIC void opd_record_end(uint64_t token, const opd_call *call, int status);
+
+/*
+ * The same for runtimes that make like calls again and again. What they have in common (domain, name, attributes, views) is a form, known once;
+ * words are the rest: the address of each operand, then the integer and real attributes in order (reals as their bits).
+ * opd_record_form   a number for call's form, good in this process and those forked from it; 0: no room (calls of form 0 are recorded as by
+ *                   opd_record_begin). call has no symbols; of its data and scalars nothing is kept.
+ * call              of that form; its views and scalars are set to words. One thread at a time.
+ * form (end)        what the call turned out to be: as many operands and words, outputs may have got another shape. Flag an output that the operator
+ *                   allocates OPD_OPERAND_FRESH; its address at begin is 0.
+ * opd_record_note_as  begin and end of a call that is over.
+ * threads           safe for distinct calls. Each begin has an end, whatever happens between.
+ */
+OPD_PUBLIC uint32_t opd_record_form(const opd_call *call);
+OPD_PUBLIC uint64_t opd_record_begin_as(uint32_t form, opd_call *call, const uint64_t *words);
+OPD_PUBLIC void opd_record_end_as(uint64_t token, uint32_t form, opd_call *call, const uint64_t *words, int status);
+OPD_PUBLIC void opd_record_note_as(uint32_t form, opd_call *call, const uint64_t *words);
+/*
+ * A number for the loaded object that address lies in, for opd_call.provider of forms: it runs the calls, on so many threads (0 = unknown). 0 = no room.
+ */
+OPD_PUBLIC uint32_t opd_record_provider(const void *address, int32_t threads);
+/* Sizes of opd_call, opd_operand, opd_value and opd_tensor: for callers that lay them out by themselves. */
+OPD_PUBLIC void opd_record_layout(uint32_t bytes[4]);
+
 OPD_PUBLIC void opd_record_range_push(const char *name);
 OPD_PUBLIC void opd_record_range_pop(void);
 OPD_PUBLIC void opd_record_mark(const char *name, int64_t value);
 OPD_PUBLIC void opd_record_seed(uint64_t seed); /* logical seed of the calls that follow in this thread */
+/*
+ * Says what made an input of this thread's next call: opd_tensor_fill() of its view with *fill. Where the bundle has no room for the content,
+ * replay makes it from that, and holds it against the digest.
+ */
+OPD_PUBLIC void opd_record_recipe(const char *operand, const opd_fill *fill);
+/* Fills view so, and says it. */
+OPD_PUBLIC void opd_record_fill(const char *operand, const opd_tensor *view, const opd_fill *fill);
+/* A seed or state of a random generator, by the generator's name: "torch.manual_seed", 7. */
+OPD_PUBLIC void opd_record_generator(const char *name, uint64_t seed);
+/*
+ * A generator whose state lies at address as bytes (2560 at most) while the program lives: it is in each bundle as it is when the bundle's trigger
+ * fires. At most 12, names of seeds counted; false: no room.
+ */
+OPD_PUBLIC bool opd_record_watch(const char *name, const void *address, uint32_t bytes);
+/* An inner stage of a running operator: how many values, the first NaN or infinity among them, their range. Use OPD_TRACEPOINT. */
+OPD_PUBLIC void opd_record_point(const char *name, opd_dtype dtype, const void *data, int64_t count);
+
+/* Inside a kernel; one predictable branch when off. data: count contiguous elements, read now. */
+#define OPD_TRACEPOINT(name, dtype, data, count)                \
+    do {                                                        \
+        if (__builtin_expect(opd_record_enabled, 0)) {          \
+            opd_record_point((name), (dtype), (data), (count)); \
+        }                                                       \
+    } while (0)
+
+/* Ranges of the timeline, nested by thread. */
+static inline void opd_range_push(const char *name)
+{
+    if (__builtin_expect(opd_record_enabled, 0)) {
+        opd_record_range_push(name);
+    }
+}
+static inline void opd_range_pop(void)
+{
+    if (__builtin_expect(opd_record_enabled, 0)) {
+        opd_record_range_pop();
+    }
+}
+
+/* An implementation of an operator: computes the outputs of call from its inputs. */
+typedef opd_status opd_run_function(const opd_call *call, void *context);
+
+/* One operator of a runtime, with two implementations. Zero but for the first five; the runtime's to keep, one for all its threads. */
+typedef struct opd_checked {
+    opd_run_function *fast, *reference;
+    void *context;
+    uint32_t shadow_every; /* every n-th call runs on the reference too and is compared; 0 = none */
+    double tolerance;      /* |fast - reference| <= tolerance * (1 + |reference|), in every element */
+    uint64_t calls, shadows, fallbacks;
+    bool is_unstable; /* it failed once: from then on calls go to the reference alone */
+} opd_checked;
+
+/*
+ * Runs fast. When it fails without a crash (gives up, makes NaN or Inf of finite inputs, or differs from the reference on a sampled call) the outputs
+ * are those of reference, the failing call is recorded with its inputs (a bundle is asked for) and the operator is unstable.
+ * call      operands with views and data; in-out ones are kept aside while fast runs.
+ * errors    those of reference; E_NOMEM no room to keep in-out operands aside (nothing ran).
+ * threads   safe for distinct calls. Works without a recorder too.
+ */
+OPD_PUBLIC opd_status opd_run_checked(opd_checked *checked, const opd_call *call);
 /* Asks for a bundle now. */
 OPD_PUBLIC void opd_record_trigger(const char *reason);
 
@@ -58,6 +141,7 @@ enum {
     OPD_TRIGGER_EXIT = 1 << 5,
     OPD_TRIGGER_ALWAYS = 1 << 6, /* every call freezes a bundle of its own, capped */
     OPD_TRIGGER_API = 1 << 7,    /* always on: opd_record_trigger and signals from outside */
+    OPD_TRIGGER_MAGNITUDE = 1 << 8, /* a finite element of an output beyond +-limit */
 };
 
 typedef struct opd_record_options {
@@ -65,6 +149,7 @@ typedef struct opd_record_options {
     opd_capture capture;     /* default INPUTS */
     uint32_t triggers;       /* default NAN|INF|CRASH|CONTRACT|TIMEOUT|API */
     uint32_t timeout_ms;     /* of the timeout trigger, default 60000 */
+    double magnitude;        /* limit of the magnitude trigger */
     uint64_t budget;         /* bytes of data rings, default 256 MiB */
     const char *match;       /* glob over routine names; NULL = all */
     uint64_t range_first, range_last; /* call numbers in a thread; 0, 0 = all */
@@ -74,6 +159,7 @@ typedef struct opd_record_options {
     uint32_t per_failure;    /* of them of one kind (what happened, in which operand of which routine) at once, default 4; then one a minute */
     char *const *argv;       /* program and arguments, NULL-terminated */
     const opd_environment_info *environment; /* of this machine, for the bundles (opd_environment_read); NULL = left out */
+    bool torch;              /* ATen operators of Python programs too */
     const char *preload;     /* path of opsdebug-preload.so; NULL = beside this program, then ../lib/opsdebug/ */
     bool without_audit;      /* LD_PRELOAD alone: lookups by handle are not seen */
 } opd_record_options;
@@ -98,8 +184,8 @@ typedef struct opd_record_report {
     char trouble[512];       /* ops-debug's own trouble (disk full, ...), "" = none */
 } opd_record_report;
 
-/* name -> bits; "nan,inf,crash,contract,timeout=60s,exit,always". errors: E_INVALID names the bad item. */
-opd_status opd_triggers_parse(uint32_t *triggers, uint32_t *timeout_ms, const char *text);
+/* Sets triggers and their limits: "nan,inf,crash,contract,timeout=60s,abs>1e4,exit,always". errors: E_INVALID names the bad item. */
+opd_status opd_triggers_parse(opd_record_options *options, const char *text);
 /* Triggers of these that can never fire at a level, since it does not look at what they need. */
 uint32_t opd_triggers_idle(uint32_t triggers, opd_capture capture);
 /* "nan and inf" */

@@ -392,4 +392,53 @@ def constructors_that_call_while_others_do_not_lock():
     assert callers == {"plugin_victim", "libplugin_early.so"}, callers
 
 
+def runtime_records_itself_and_survives_its_faulty_operator():
+    program = [os.path.join(BUILD, "record_runtime")]
+    run = Run(program, ["capture=stats"])
+    lines = run.stdout.splitlines()
+    assert run.status == 0 and len(lines) == 6 and "nan" not in run.stdout, run.stdout
+    assert [line.endswith("by the reference") for line in lines] == [False] * 3 + [True] * 3, lines
+    events = run.runs[0].events
+    kinds = [event["kind"] for event in events]
+    assert kinds.count("range-push") == kinds.count("range-pop") == kinds.count("recipe") == 6, kinds
+    points = [event["name"] for event in events if event["kind"] == "point"]
+    assert len(points) == 28 and any(" Inf, first at " in point for point in points), points  # 4 rows of 7 runs
+    assert [event["value"] for event in events if event["kind"] == "seed"] == ["42"]
+    asked = [bundle for bundle in run.failures if bundle.failure["outcome"] == "requested"]
+    assert len(asked) == 1 and "the reference took over" in asked[0].failure["reason"], asked
+    failed = [bundle for bundle in run.failures if bundle.failure["outcome"] in ("nan", "inf")]
+    failing = [call for call in failed[0].calls if call["number"] == failed[0].failure["call"]][0]
+    # At this level nothing but the recipe can be where a content is asked for.
+    assert failing["operands"]["input"]["stored"].startswith("1"), failing
+
+
+def magnitude_beyond_the_limit_freezes_a_bundle():
+    need_numpy()
+    program = script("""
+        import numpy as np
+        a = np.full((3, 3), 10.0)
+        print((a @ a)[0, 0], (a @ -(a * 10))[0, 0])
+        """)
+    run = same_as_alone(program, ["trigger=abs>2999"])
+    assert [(bundle.failure["outcome"], bundle.failure["operand"]) for bundle in run.failures] == [("magnitude", "C")]
+    assert run.failures[0].failure["call"] == run.runs[0].calls[-1]["number"]
+    assert not same_as_alone(program, ["trigger=abs>3000"]).failures
+
+
+def seeds_of_the_c_library_are_noted():
+    need_numpy()
+    run = same_as_alone(script("""
+        import ctypes
+        c = ctypes.CDLL(None)
+        c.srand48(ctypes.c_long(-3)); c.srand(7); c.srandom(9); c.srand(8)
+        c.seed48((ctypes.c_ushort * 3)(1, 2, 3))
+        c.drand48.restype = ctypes.c_double
+        import numpy as np
+        print(c.drand48(), c.rand(), np.ones((2, 2)) @ np.ones((2, 2)))
+        """), ["trigger=exit"])
+    for bundle in run.runs + run.failures:
+        seeds = {event["name"]: event["value"] for event in bundle.events if event["kind"] == "seed"}
+        assert seeds == {"srand48": "-3", "srand": "8", "srandom": "9", "seed48": str(1 + (2 << 16) + (3 << 32))}, seeds
+
+
 main(globals())

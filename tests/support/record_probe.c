@@ -31,9 +31,11 @@ static opd_status set_option(opd_record_options *options, char *word)
         return opd_capture_parse(&options->capture, value);
     }
     if (strcmp(word, "trigger") == 0) {
-        return opd_triggers_parse(&options->triggers, &options->timeout_ms, value);
+        return opd_triggers_parse(options, value);
     }
-    if (strcmp(word, "match") == 0) {
+    if (strcmp(word, "torch") == 0) {
+        options->torch = strcmp(value, "1") == 0;
+    } else if (strcmp(word, "match") == 0) {
         options->match = value;
     } else if (strcmp(word, "budget") == 0) {
         options->budget = strtoull(value, NULL, 10);

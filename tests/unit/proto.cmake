@@ -15,3 +15,4 @@ endforeach()
 # Against python, run as a process of its own.
 opd_add_test(test_onnx ${CMAKE_CURRENT_LIST_DIR}/test_onnx.c ${CMAKE_CURRENT_LIST_DIR}/numpy_process.c LABEL unit LINK opd_proto)
 target_compile_definitions(test_onnx PRIVATE OPD_NUMPY_SCRIPT="${CMAKE_CURRENT_LIST_DIR}/onnx_tensors.py")
+opd_add_test(test_recipe ${CMAKE_CURRENT_LIST_DIR}/test_recipe.c LABEL unit LINK opd_proto)

@@ -14,11 +14,10 @@
 static void triggers_are_read_with_their_time(void **state)
 {
     (void)state;
-    uint32_t bits = 0;
-    uint32_t timeout_ms = 7;
-    assert_int_equal(opd_triggers_parse(&bits, &timeout_ms, "nan,crash"), OPD_OK);
-    assert_int_equal(bits, OPD_TRIGGER_NAN | OPD_TRIGGER_CRASH | OPD_TRIGGER_API);
-    assert_int_equal(timeout_ms, 7);
+    opd_record_options options = { .timeout_ms = 7 };
+    assert_int_equal(opd_triggers_parse(&options, "nan,crash"), OPD_OK);
+    assert_int_equal(options.triggers, OPD_TRIGGER_NAN | OPD_TRIGGER_CRASH | OPD_TRIGGER_API);
+    assert_int_equal(options.timeout_ms, 7);
     const struct {
         const char *text;
         uint32_t ms;
@@ -26,25 +25,36 @@ static void triggers_are_read_with_their_time(void **state)
         { "timeout=60s", 60000 }, { "timeout=250ms", 250 }, { "timeout=2m", 120000 }, { "timeout=1.5", 1500 }
     };
     for (size_t i = 0; i < OPD_COUNT(times); i++) {
-        assert_int_equal(opd_triggers_parse(&bits, &timeout_ms, times[i].text), OPD_OK);
-        assert_int_equal(bits, OPD_TRIGGER_TIMEOUT | OPD_TRIGGER_API);
-        assert_int_equal(timeout_ms, times[i].ms);
+        assert_int_equal(opd_triggers_parse(&options, times[i].text), OPD_OK);
+        assert_int_equal(options.triggers, OPD_TRIGGER_TIMEOUT | OPD_TRIGGER_API);
+        assert_int_equal(options.timeout_ms, times[i].ms);
     }
+}
+
+static void the_magnitude_trigger_has_a_limit(void **state)
+{
+    (void)state;
+    opd_record_options options = { .timeout_ms = 7 };
+    assert_int_equal(opd_triggers_parse(&options, "nan,abs>1e4,exit"), OPD_OK);
+    assert_int_equal(options.triggers, OPD_TRIGGER_NAN | OPD_TRIGGER_MAGNITUDE | OPD_TRIGGER_EXIT | OPD_TRIGGER_API);
+    assert_true(options.magnitude == 10000.0);
 }
 
 static void bad_triggers_are_named(void **state)
 {
     (void)state;
     const char *const bad[] = { "",         "nan,",        "nans",       "nan,what",      "nan=3",
-                                "timeout=", "timeout=-1s", "timeout=5h", "timeout=1e30s", "nan inf" };
+                                "timeout=", "timeout=-1s", "timeout=5h", "timeout=1e30s", "nan inf",
+                                "abs",      "abs>",        "abs>-1",     "abs>big",       "max>3",
+                                "abs=3",    "abs>inf" };
     for (size_t i = 0; i < OPD_COUNT(bad); i++) {
-        uint32_t bits = 99;
-        uint32_t timeout_ms = 5;
+        opd_record_options options = { .triggers = 99, .timeout_ms = 5, .magnitude = 3 };
         opd_error_clear();
-        assert_int_equal(opd_triggers_parse(&bits, &timeout_ms, bad[i]), OPD_E_INVALID);
+        assert_int_equal(opd_triggers_parse(&options, bad[i]), OPD_E_INVALID);
         assert_non_null(strstr(opd_error_text(), "unknown trigger"));
-        assert_int_equal(bits, 99);
-        assert_int_equal(timeout_ms, 5);
+        assert_int_equal(options.triggers, 99);
+        assert_int_equal(options.timeout_ms, 5);
+        assert_true(options.magnitude == 3);
     }
 }
 
@@ -65,6 +75,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(triggers_are_read_with_their_time),
+        cmocka_unit_test(the_magnitude_trigger_has_a_limit),
         cmocka_unit_test(bad_triggers_are_named),
         cmocka_unit_test(capture_levels_have_names),
     };
