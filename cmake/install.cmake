@@ -5,7 +5,11 @@ if(TARGET opsdebug-audit)
   install(TARGETS opsdebug-audit LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/opsdebug)
 endif()
 install(TARGETS opsdebug-record LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/opsdebug DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+# Programs record through record.h and libraries of operators are written against kernel.h; these bring the rest of the list with
+# them. The other headers are between our own folders.
+foreach(header record kernel bundle memory op contract random tensor status)
+  install(FILES ${CMAKE_SOURCE_DIR}/include/opsdebug/${header}.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/opsdebug)
+endforeach()
 install(FILES ${CMAKE_BINARY_DIR}/ops-debug.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 # Relative, so that any --prefix works.
 file(RELATIVE_PATH opd_prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
