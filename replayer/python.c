@@ -29,6 +29,7 @@ typedef struct meeting {
 } meeting;
 
 static meeting own;
+static void *handle; /* of libpython; NULL = not loaded */
 
 /* The newest first; the plain name is there with the development package only. */
 static const char *const libraries[] = { "libpython3.11.so.1.0", "libpython3.so" };
@@ -51,32 +52,32 @@ static bool find_folder(char *path, size_t size)
     return false;
 }
 
-static void *find(void *handle, const char *name)
+static void *find(void *library, const char *name)
 {
-    return handle != NULL ? dlsym(handle, name) : NULL;
+    return library != NULL ? dlsym(library, name) : NULL;
 }
 
 /* Runs a line of Python; false when it raised, after it said so. */
-static bool run_text(void *handle, const char *text)
+static bool run_text(void *library, const char *text)
 {
     union {
         void *object;
         int (*function)(const char *command, void *flags);
-    } run = { .object = find(handle, "PyRun_SimpleStringFlags") };
+    } run = { .object = find(library, "PyRun_SimpleStringFlags") };
     return run.object != NULL && run.function(text, NULL) == 0;
 }
 
-static bool initialize(void *handle)
+static bool initialize(void *library)
 {
     static wchar_t name[] = L"/usr/bin/python3";
     union {
         void *object;
         void (*function)(const wchar_t *name);
-    } set_name = { .object = find(handle, "Py_SetProgramName") };
+    } set_name = { .object = find(library, "Py_SetProgramName") };
     union {
         void *object;
         void (*function)(int with_signals);
-    } start = { .object = find(handle, "Py_InitializeEx") };
+    } start = { .object = find(library, "Py_InitializeEx") };
     if (set_name.object == NULL || start.object == NULL) {
         return false;
     }
@@ -94,11 +95,14 @@ static opd_status take_answer(opd_status without)
                : opd_fail(status, "%s", own.text[0] != '\0' ? own.text : "the Python of the worker failed");
 }
 
-opd_status opd_python_open(opd_job *job)
+/* Says once why it cannot be. */
+opd_status opd_python_load(void)
 {
     char folder[PATH_MAX];
     char script[SCRIPT_SIZE];
-    void *handle = NULL;
+    if (handle != NULL) {
+        return OPD_OK;
+    }
     if (!find_folder(folder, sizeof folder)) {
         return opd_fail(OPD_E_CHILD, "opsdebug_aten.py is not in torch/ beside opd-worker");
     }
@@ -107,22 +111,42 @@ opd_status opd_python_open(opd_job *job)
     }
     if (handle == NULL) {
         return opd_fail(OPD_E_NOTFOUND, "%s: cannot load %s; apt-get install libpython3.11 python3-torch",
-                        job->call.name, libraries[0]);
+                        "replay of ATen operators", libraries[0]);
     }
     (void)setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
     (void)setenv("PYTHONNOUSERSITE", "1", 1);
     (void)unsetenv("PYTHONPATH");
     (void)unsetenv("PYTHONSTARTUP");
+    snprintf(script, sizeof script,
+             "import sys\nsys.path.insert(0, '%s')\nimport opsdebug_aten\nopsdebug_aten.load(%llu)\n", folder,
+             (unsigned long long)(uintptr_t)&own);
+    own.status = OPD_E_CHILD;
+    return initialize(handle) && run_text(handle, script) ? take_answer(OPD_OK) : take_answer(OPD_E_CHILD);
+}
+
+void opd_python_copied(void)
+{
+    union {
+        void *object;
+        void (*function)(void);
+    } copied = { .object = find(handle, "PyOS_AfterFork_Child") };
+    if (copied.object != NULL) {
+        copied.function();
+    }
+}
+
+opd_status opd_python_open(opd_job *job)
+{
+    char script[SCRIPT_SIZE];
+    opd_status status = opd_python_load();
+    if (status != OPD_OK) {
+        return status;
+    }
     own.call = &job->call;
     own.threads = job->threads;
     own.status = OPD_E_CHILD;
-    snprintf(script, sizeof script,
-             "import sys\nsys.path.insert(0, '%s')\nimport opsdebug_aten\nopsdebug_aten.serve(%llu)\n", folder,
-             (unsigned long long)(uintptr_t)&own);
-    if (!initialize(handle) || !run_text(handle, script)) {
-        return take_answer(OPD_E_CHILD);
-    }
-    opd_status status = take_answer(OPD_OK);
+    snprintf(script, sizeof script, "opsdebug_aten.serve(%llu)\n", (unsigned long long)(uintptr_t)&own);
+    status = run_text(handle, script) ? take_answer(OPD_OK) : take_answer(OPD_E_CHILD);
     if (status == OPD_OK) {
         opd_provider_identify(&job->result, own.library);
         snprintf(job->result.variant, sizeof job->result.variant, "%.*s", (int)sizeof own.version - 1, own.version);

@@ -5,8 +5,13 @@
 
 #include "job.h"
 
+/* Starts it and loads PyTorch, once. errors: as opd_python_open. */
+opd_status opd_python_load(void);
+/* To be called first in a forked copy of the process that loaded it. */
+void opd_python_copied(void);
+
 /*
- * Starts it, with as many threads as the job says, and finds the operator of job->call; fills result.library, variant and threads.
+ * Loads it where that was not done, with as many threads as the job says, and finds the operator of job->call; fills result.library, variant and threads.
  * errors    E_NOTFOUND no libpython or no PyTorch: the text says what to install; E_UNSUPPORTED no such operator, or the call's record is not whole.
  */
 opd_status opd_python_open(opd_job *job);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "job.h"
+#include "template.h"
 
 #define HARNESS_MS   60000                /* start, loading and preparing, without a byte of progress */
 #define JUDGE_MS     600000               /* the reference of a large product is slow */
@@ -194,7 +195,11 @@ opd_status opd_spawn_run(opd_spawn *spawn)
         close(output_fd);
         return opd_fail(OPD_E_CHILD, "cannot run the worker %s: %s", spawn->worker, strerror(errno));
     }
-    pid_t pid = fork();
+    pid_t pid = -1;
+    if (!opd_call_is_foreign(&spawn->job->call) ||
+        !opd_template_copy(&pid, spawn, output_fd, address_limit(spawn->job))) {
+        pid = fork();
+    }
     if (pid == 0) {
         run_child(spawn, output_fd, parent);
     }

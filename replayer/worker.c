@@ -25,6 +25,7 @@
 #include "scratch.h"
 #include "serial.h"
 #include "stage_log.h"
+#include "template.h"
 #include "trap.h"
 
 typedef struct worker {
@@ -561,9 +562,13 @@ static opd_job *map_job(void)
     return job;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static worker self;
+    if (argc == 2 && strcmp(argv[1], OPD_TEMPLATE_WORD) == 0 && opd_python_load() == OPD_OK) {
+        opd_template_serve(); /* returns in each copy */
+        opd_python_copied();
+    }
     self.job = map_job();
     if (self.job == NULL) {
         fputs("opd-worker: runs jobs of ops-debug replay; it is not meant to be started by hand\n", stderr);

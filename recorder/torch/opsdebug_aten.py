@@ -211,14 +211,22 @@ def compute(torch, dtypes, func, schema, call):
             target.copy_(result)
 
 
-def serve(address):
-    """In the replaying worker: makes ready to run the call whose Meeting lies at address, again and again."""
+def load(address):
+    """In the replaying worker: loads PyTorch, once."""
     meeting = Meeting.from_address(address)
     try:
-        try:
-            import torch  # pylint: disable=import-outside-toplevel
-        except ImportError:
-            raise Refused(E_NOTFOUND, "the python3 of this system has no PyTorch; apt-get install python3-torch") from None
+        import torch  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
+        meeting.status = 0
+    except ImportError:
+        meeting.status = E_NOTFOUND
+        meeting.text = b"the python3 of this system has no PyTorch; apt-get install python3-torch"
+
+
+def serve(address):
+    """Makes ready to run the call whose Meeting lies at address, again and again."""
+    import torch  # pylint: disable=import-outside-toplevel
+    meeting = Meeting.from_address(address)
+    try:
         if meeting.threads > 0:
             torch.set_num_threads(meeting.threads)
         meeting.threads = torch.get_num_threads()
