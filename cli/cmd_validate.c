@@ -13,23 +13,25 @@
 #include "guest.h"
 #include "making.h"
 #include "phrases.h"
+#include "probe_form.h"
 #include "screen.h"
 #include "trying.h"
 
-enum { KEY_ALL_DTYPES = 0x100 };
+enum { KEY_ALL_DTYPES = 0x100, KEY_FORM };
 
 typedef struct validate_options {
     opd_shared shared;
     opd_making making;
     unsigned jobs;
     bool all_dtypes;
+    bool has_form;
+    opd_probe form;
 } validate_options;
 
 static const struct argp_option options[] = {
-    { "op", OPD_KEY_OP, "NAME", 0, "The operator: NAME or DOMAIN.NAME of ops (required)", 0 },
-    { "variant", OPD_KEY_VARIANT, "NAME", 0, "A variant of ops NAME; default: the first that can", 0 },
-    { "library", OPD_KEY_OP_LIBRARY, "FILE", 0, "A shared object with operators of your own", 0 },
-    { "seed", OPD_KEY_SEED, "N", 0, "Of the inputs, default 0", 0 },
+    OPD_MAKING_SUBJECT_OPTIONS,
+    { "form", KEY_FORM, "FORM", 0, "Only 'SHAPES | ATTRIBUTES | CONDITIONS', conditions such as fill=special strided",
+      0 },
     { "all-dtypes", KEY_ALL_DTYPES, NULL, 0, "Every dtype of the contract, not its first only", 0 },
     { "jobs", 'j', "N", 0, "Calls at the same time; default: one for each CPU", 0 },
     { 0 },
@@ -41,6 +43,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case KEY_ALL_DTYPES:
         o->all_dtypes = true;
+        return 0;
+    case KEY_FORM:
+        if (opd_form_parse(&o->form, arg) != OPD_OK) {
+            opd_usage_error(state, "--form: %s", opd_error_text());
+        }
+        o->has_form = true;
         return 0;
     case 'j':
         o->jobs = (unsigned)opd_parse_count(state, "--jobs", arg, 1, 64);
@@ -91,32 +99,15 @@ static void print_matrix(const opd_matrix *matrix)
     }
 }
 
-static void print_repro(const validate_options *o, const opd_probe *probe)
+static void print_repro(const validate_options *o, const opd_tried *tried, int index)
 {
-    printf("%snext:%s ops-debug run --op %s", opd_paint_on(stdout, OPD_PAINT_BOLD), opd_paint_on(stdout, OPD_PAINT_OFF),
-           o->making.op);
-    if (o->making.variant != NULL) {
-        printf(" --variant %s", o->making.variant);
-    }
-    if (o->making.library != NULL) {
-        char word[4096];
-        opd_phrase_shell(word, sizeof word, o->making.library);
-        printf(" --library %s", word);
-    }
-    if (probe->dtype != OPD_DTYPE_NONE) {
-        printf(" --dtype %s", opd_dtype_name(probe->dtype));
-    }
-    if (probe->shapes[0] != '\0') {
-        printf(" --input-shapes '%s'", probe->shapes);
-    }
-    if (probe->attributes[0] != '\0') {
-        printf(" --attrs %s", probe->attributes);
-    }
-    if (probe->fill[0] != '\0') {
-        printf(" --fill %s", probe->fill);
-    }
-    printf("%s%s\n", probe->kind == OPD_PROBE_GUARD ? " --guard" : "",
-           probe->kind == OPD_PROBE_REPEAT ? " --repeat 4" : "");
+    const opd_form_repeat repeat = { .op = o->making.op,
+                                     .variant = o->making.variant,
+                                     .library = o->making.library,
+                                     .seed = o->making.seed + (uint64_t)index };
+    printf("%snext:%s ", opd_paint_on(stdout, OPD_PAINT_BOLD), opd_paint_on(stdout, OPD_PAINT_OFF));
+    opd_form_print_command(stdout, &tried->probes.items[index], &repeat);
+    printf("\n");
 }
 
 /* A failure that `run` can repeat, where there is one. */
@@ -138,7 +129,9 @@ static void report(const validate_options *o, const opd_op *op, const opd_tried 
     bool is_right = tried->failures == 0 && matrix->is_kept;
     printf("%s.%s, variant %s: %d calls\n", op->domain, op->name, tried->findings[0].result.variant, tried->calls);
     print_kinds(tried);
-    print_matrix(matrix);
+    if (!o->has_form) {
+        print_matrix(matrix);
+    }
     int first = best_failure(tried);
     if (first >= 0) {
         const opd_finding *finding = &tried->findings[first];
@@ -151,12 +144,14 @@ static void report(const validate_options *o, const opd_op *op, const opd_tried 
         if (finding->result.observed.reason[0] != '\0') {
             printf("reason       %s\n", finding->result.observed.reason);
         }
-        printf("kind         %s\n", opd_detect_kind(op, &tried->probes, tried->findings));
+        if (!o->has_form) {
+            printf("kind         %s\n", opd_detect_kind(op, &tried->probes, tried->findings));
+        }
     }
     printf("%s%s%s\n", opd_paint_on(stdout, is_right ? OPD_PAINT_GREEN : OPD_PAINT_RED), is_right ? "PASS" : "FAIL",
            opd_paint_on(stdout, OPD_PAINT_OFF));
     if (first >= 0) {
-        print_repro(o, &tried->probes.items[first]);
+        print_repro(o, tried, first);
     }
 }
 
@@ -170,10 +165,13 @@ static json_t *probes_array(const opd_tried *tried)
             continue;
         }
         json_t *object = json_object();
+        char form[512];
+        opd_form_print(form, sizeof form, probe);
         opd_document_put(object, "kind", json_string(opd_probe_kind_text(probe->kind)));
         opd_document_put(object, "shapes", json_string(probe->shapes));
         opd_document_put(object, "attributes", json_string(probe->attributes));
         opd_document_put(object, "fill", json_string(probe->fill));
+        opd_document_put(object, "form", json_string(form));
         opd_document_put(object, "outcome", json_string(opd_outcome_name(finding->result.observed.outcome)));
         opd_document_put(object, "reason", opd_document_text(finding->result.observed.reason));
         opd_document_put(object, "thread_dependent", json_boolean(finding->is_thread_dependent));
@@ -186,7 +184,8 @@ static json_t *probes_array(const opd_tried *tried)
 static int print_json(const opd_op *op, const opd_tried *tried, const opd_matrix *matrix, int exit_status)
 {
     static const char *const words[] = { "unknown", "same", "other" };
-    const char *kind = opd_detect_kind(op, &tried->probes, tried->findings);
+    /* It shows in how probes differ. */
+    const char *kind = tried->probes.count > 1 ? opd_detect_kind(op, &tried->probes, tried->findings) : NULL;
     json_t *document = json_object();
     json_t *determinism = json_object();
     opd_document_put(document, "domain", json_string(op->domain));
@@ -209,7 +208,7 @@ static int run(const opd_command *self, int argc, char **argv)
 {
     validate_options o = { .making = OPD_MAKING_INIT };
     opd_tried tried;
-    opd_matrix matrix;
+    opd_matrix matrix = { .is_kept = true };
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     o.jobs = cpus > 0 && cpus < 64 ? (unsigned)cpus : 1;
     opd_command_parse(self, &o.shared, argc, argv);
@@ -218,6 +217,7 @@ static int run(const opd_command *self, int argc, char **argv)
                           .seed = o.making.seed,
                           .jobs = o.jobs,
                           .all_dtypes = o.all_dtypes,
+                          .only = o.has_form ? &o.form : NULL,
                           .what = o.making.op };
     opd_status status = o.making.library != NULL ? opd_guest_load(o.making.library) : OPD_OK;
     if (status == OPD_OK) {
@@ -234,7 +234,9 @@ static int run(const opd_command *self, int argc, char **argv)
         opd_tried_done(&tried);
         return opd_trouble();
     }
-    opd_matrix_read(&matrix, &tried, &trying);
+    if (!o.has_form) {
+        opd_matrix_read(&matrix, &tried, &trying);
+    }
     int exit_status = tried.failures > 0 || !matrix.is_kept ? OPD_EXIT_FOUND : OPD_EXIT_OK;
     exit_status = exit_status == OPD_EXIT_OK && tried.refused > 0 ? OPD_EXIT_TROUBLE : exit_status;
     if (o.shared.is_json) {
@@ -258,6 +260,7 @@ const opd_command opd_command_validate = {
     .synopsis = "--op NAME",
     .summary = "Try a variant on every call its contract gives rise to",
     .examples = "  ops-debug validate --op Softmax\n"
+                "  ops-debug validate --op Relu --form '[7] | | fill=special strided'\n"
                 "  ops-debug validate --op MyNorm --library ./libmy_norm.so --all-dtypes\n",
     .options = options,
     .parse = parse,

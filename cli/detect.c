@@ -11,6 +11,8 @@
 
 #include <opsdebug/memory.h>
 
+#define MANY_TERMS 1000
+
 typedef struct evidence {
     const opd_op *op;
     const opd_probe *probes;
@@ -56,6 +58,23 @@ static bool is_only(const evidence *of, opd_probe_kind kind)
         }
     }
     return of->failed[kind] > 0;
+}
+
+/* Nothing but these two kinds fails. */
+static bool is_only_either(const evidence *of, opd_probe_kind a, opd_probe_kind b)
+{
+    for (int i = 0; i < OPD_PROBE_KINDS; i++) {
+        if (i != (int)a && i != (int)b && of->failed[i] > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Only operands that are not where an allocator would put them; those against guard pages are not either. */
+static bool is_alignment(const evidence *of)
+{
+    return has_failed(of, OPD_PROBE_MISALIGNED) && is_only_either(of, OPD_PROBE_MISALIGNED, OPD_PROBE_GUARD);
 }
 
 static const char *kind_of_memory(const evidence *of)
@@ -105,7 +124,7 @@ static const char *kind_of_conduct(const evidence *of)
     if (is_first_call(of)) {
         return "first-call";
     }
-    if (has_failed(of, OPD_PROBE_POISONED) && !has_failed(of, OPD_PROBE_PLAIN)) {
+    if (has_failed(of, OPD_PROBE_POISONED) && is_only_either(of, OPD_PROBE_POISONED, OPD_PROBE_FILL)) {
         return "stale-state"; /* rows of one call are calls after each other too */
     }
     if (is_only(of, OPD_PROBE_REPEAT)) {
@@ -120,10 +139,15 @@ static const char *kind_of_conduct(const evidence *of)
         opd_probe_kind probe;
         const char *kind;
     } alone[] = {
-        { OPD_PROBE_AT_ONCE, "race" },         { OPD_PROBE_THREADS, "thread-dependent" },
-        { OPD_PROBE_POISONED, "stale-state" }, { OPD_PROBE_IN_PLACE, "alias" },
-        { OPD_PROBE_STRIDED, "stride" },       { OPD_PROBE_UNREAD, "must-not-read" },
-        { OPD_PROBE_BROADCAST, "broadcast" },  { OPD_PROBE_NEGATIVE, "negative-index" },
+        { OPD_PROBE_AT_ONCE, "race" },
+        { OPD_PROBE_THREADS, "thread-dependent" },
+        { OPD_PROBE_POISONED, "stale-state" },
+        { OPD_PROBE_IN_PLACE, "alias" },
+        { OPD_PROBE_SAME_INPUT, "alias" },
+        { OPD_PROBE_STRIDED, "stride" },
+        { OPD_PROBE_UNREAD, "must-not-read" },
+        { OPD_PROBE_BROADCAST, "broadcast" },
+        { OPD_PROBE_NEGATIVE, "negative-index" },
         { OPD_PROBE_EMPTY, "empty" },
     };
     for (size_t i = 0; i < OPD_COUNT(alone); i++) {
@@ -185,6 +209,23 @@ static bool is_integer_output(const evidence *of)
     return false;
 }
 
+/* Few terms with a large mean are wrong, others right: there is no sum of many where rounding could pile up. Sums of many may be wrong besides. */
+static bool is_cancellation(const evidence *of)
+{
+    bool has_offset = false;
+    for (int i = 0; i < of->count; i++) {
+        const opd_probe *probe = &of->probes[i];
+        bool is_large = is_fill(probe, "normal:1000:1") || is_fill(probe, "constant") || is_fill(probe, "special");
+        bool is_long = probe->kind == OPD_PROBE_SHAPE && probe->value >= MANY_TERMS;
+        if (is_failed(of, i) && !is_large && !is_long) {
+            return false;
+        }
+        has_offset |= is_fill(probe, "normal:1000:1") && is_failed(of, i) &&
+                      of->findings[i].result.observed.outcome == OPD_OUTCOME_MISMATCH;
+    }
+    return has_offset && of->op->reduction != NULL;
+}
+
 static const char *kind_of_fill(const evidence *of)
 {
     static const char *const nan[] = { "constant:nan", "special", NULL };
@@ -192,7 +233,6 @@ static const char *kind_of_fill(const evidence *of)
     static const char *const range[] = { "constant:85", "constant:100", "constant:200",  "constant:1e9",
                                          "special",     "longtail:1:4", "normal:1000:1", NULL };
     static const char *const ties[] = { "constant", "integers", "special", NULL };
-    static const char *const offset[] = { "normal:1000:1", "constant", "special", NULL };
     if (is_only_fill(of, nan)) {
         return "nan-rule";
     }
@@ -202,11 +242,8 @@ static const char *kind_of_fill(const evidence *of)
     if (is_integer_output(of)) {
         return is_only_fill(of, ties) ? "ties" : NULL;
     }
-    for (int i = 0; i < of->count; i++) {
-        if (is_fill(&of->probes[i], "normal:1000:1") && is_only_fill(of, offset) && of->op->reduction != NULL &&
-            of->findings[i].result.observed.outcome == OPD_OUTCOME_MISMATCH) {
-            return "cancellation";
-        }
+    if (is_cancellation(of)) {
+        return "cancellation";
     }
     return is_only_fill(of, range) ? "range" : NULL;
 }
@@ -255,11 +292,14 @@ static int extents(const opd_call *call)
     return most;
 }
 
-/* Vectors and scalars are right; what has an order of dimensions is not. */
+/* Vectors and scalars are right; what has an order of dimensions is not. Operators with inputs of their own kind (indices, scales) are never told so. */
 static bool is_order(const evidence *of)
 {
     bool has_right = false;
     bool has_wrong = false;
+    if (of->op->generate != NULL) {
+        return false;
+    }
     for (int i = 0; i < of->count; i++) {
         bool is_plain = of->probes[i].kind == OPD_PROBE_SHAPE || of->probes[i].kind == OPD_PROBE_PLAIN;
         if (!is_plain || of->findings[i].status != OPD_OK) {
@@ -413,7 +453,7 @@ const char *opd_detect_kind(const opd_op *op, const opd_probe_list *probes, cons
     if (reads_unwritten(&of) && !has_failed(&of, OPD_PROBE_UNREAD)) {
         return "reads-unwritten";
     }
-    const char *kind = kind_of_memory(&of);
+    const char *kind = is_alignment(&of) ? "alignment" : kind_of_memory(&of);
     kind = kind != NULL ? kind : kind_of_conduct(&of);
     kind = kind != NULL ? kind : kind_of_fill(&of);
     if (kind == NULL && is_integer_range(&of)) {

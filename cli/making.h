@@ -20,24 +20,29 @@ enum {
     OPD_KEY_FILL,
 };
 
-/* Rows of a command's option table. */
-#define OPD_MAKING_OPTIONS                                                                                        \
-    { "op", OPD_KEY_OP, "NAME", 0, "The operator: NAME or DOMAIN.NAME of ops (required)", 0 },                    \
-        { "input-shapes",                                                                                         \
-          OPD_KEY_SHAPES,                                                                                         \
-          "LIST",                                                                                                 \
-          0,                                                                                                      \
-          "Inputs in order: '[4,256,64];[64];-', '-' is absent, 'f16[2,3]' "                                      \
-          "names a dtype; default: of the contract",                                                              \
-          0 },                                                                                                    \
-        { "dtype", OPD_KEY_DTYPE, "TYPE", 0, "f32, f64, f16, bf16, i32, ...; default: the contract's first", 0 }, \
-        { "attrs", OPD_KEY_ATTRS, "LIST", 0, "NAME=VALUE,...; a list is [1,2]", 0 },                              \
-        { "variant", OPD_KEY_VARIANT, "NAME", 0, "A variant of ops NAME; default: the first that can", 0 },       \
-        { "library", OPD_KEY_OP_LIBRARY, "FILE", 0, "A shared object with operators of your own", 0 },            \
-        { "seed", OPD_KEY_SEED, "N", 0, "Of the inputs, default 0", 0 },                                          \
-    {                                                                                                             \
-        "fill", OPD_KEY_FILL, "KIND[:A[:B]]", 0,                                                                  \
-            "Inputs: uniform, normal, constant, integers, ramp, longtail, special; default: of the contract", 0   \
+/* Rows of a command's option table: the operator and what runs it. */
+#define OPD_MAKING_SUBJECT_OPTIONS                                                                          \
+    { "op", OPD_KEY_OP, "NAME", 0, "The operator: NAME or DOMAIN.NAME of ops (required)", 0 },              \
+        { "variant", OPD_KEY_VARIANT, "NAME", 0, "A variant of ops NAME; default: the first that can", 0 }, \
+        { "library", OPD_KEY_OP_LIBRARY, "FILE", 0, "A shared object with operators of your own", 0 },      \
+    {                                                                                                       \
+        "seed", OPD_KEY_SEED, "N", 0, "Of the inputs, default 0", 0                                         \
+    }
+
+/* Those, and the call. */
+#define OPD_MAKING_OPTIONS                                                                                           \
+    OPD_MAKING_SUBJECT_OPTIONS,                                                                                      \
+        { "input-shapes",                                                                                            \
+          OPD_KEY_SHAPES,                                                                                            \
+          "LIST",                                                                                                    \
+          0,                                                                                                         \
+          "Inputs in order: '[4,256,64];[64];-', '-' is absent, 'f16[2,3]' names a dtype; default: of the contract", \
+          0 },                                                                                                       \
+        { "dtype", OPD_KEY_DTYPE, "TYPE", 0, "f32, f64, f16, bf16, i32, ...; default: the contract's first", 0 },    \
+        { "attrs", OPD_KEY_ATTRS, "LIST", 0, "NAME=VALUE,...; a list is [1,2]", 0 },                                 \
+    {                                                                                                                \
+        "fill", OPD_KEY_FILL, "KIND[:A[:B]]", 0,                                                                     \
+            "Inputs: uniform, normal, constant, integers, ramp, longtail, special; default: of the contract", 0      \
     }
 
 typedef struct opd_making {

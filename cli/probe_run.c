@@ -17,21 +17,17 @@ static bool is_content(const opd_operand *operand)
     return operand->role != OPD_ROLE_OUT && operand->view.data != NULL;
 }
 
-/* The same elements with a gap after each. */
-static opd_status spread(opd_case *item)
+/* The same elements in memory as the call's views and addresses want it. */
+static opd_status rebuild(opd_case *item, opd_call *call)
 {
-    opd_call call = item->call;
-    opd_case wide = { 0 };
-    for (int i = 0; i < call.operand_count; i++) {
-        opd_tensor *view = &call.operands[i].view;
-        for (int k = 0; k < view->rank; k++) {
-            view->stride[k] *= 2;
-        }
-        view->data = NULL;
+    opd_case made = { 0 };
+    for (int i = 0; i < call->operand_count; i++) {
+        call->operands[i].view.data = NULL;
     }
-    opd_status status = opd_case_allocate(&wide, &call, MEMORY_LIMIT);
-    for (int i = 0; i < call.operand_count && status == OPD_OK; i++) {
-        opd_operand *operand = &wide.call.operands[i];
+    opd_status status = opd_case_allocate(&made, call, MEMORY_LIMIT);
+    for (int i = 0; i < call->operand_count && status == OPD_OK; i++) {
+        opd_operand *operand = &made.call.operands[i];
+        operand->address = (uint64_t)(uintptr_t)operand->view.data;
         if (is_content(&item->call.operands[i])) {
             void *packed = NULL;
             status = opd_alloc(&packed, (size_t)opd_tensor_packed_bytes(&operand->view) + 1);
@@ -40,20 +36,65 @@ static opd_status spread(opd_case *item)
                 opd_tensor_unpack(&operand->view, packed);
             }
             opd_free(packed);
-        } else {
+        } else { /* the memory comes with the run, at this place in its page */
             operand->view.data = NULL;
             operand->view.storage = NULL;
             operand->view.storage_bytes = 0;
         }
-        operand->address = (uint64_t)(uintptr_t)operand->view.data;
     }
     if (status != OPD_OK) {
-        opd_case_done(&wide);
+        opd_case_done(&made);
         return status;
     }
     opd_case_done(item);
-    *item = wide;
+    *item = made;
     return OPD_OK;
+}
+
+/* A gap after each element. */
+static opd_status spread(opd_case *item)
+{
+    opd_call call = item->call;
+    for (int i = 0; i < call.operand_count; i++) {
+        opd_tensor *view = &call.operands[i].view;
+        for (int k = 0; k < view->rank; k++) {
+            view->stride[k] *= 2;
+        }
+        call.operands[i].address = 0;
+    }
+    return rebuild(item, &call);
+}
+
+/* As far off a vector's alignment as elements can be. */
+static opd_status misalign(opd_case *item)
+{
+    opd_call call = item->call;
+    for (int i = 0; i < call.operand_count; i++) {
+        call.operands[i].address = opd_dtype_size(call.operands[i].view.dtype);
+    }
+    return rebuild(item, &call);
+}
+
+/* Two inputs of one kind in the same memory; not where the contract says what they hold. */
+static bool merge(opd_case *item)
+{
+    opd_call *call = &item->call;
+    for (int b = 1; b < call->operand_count && call->op->generate == NULL; b++) {
+        opd_operand *later = &call->operands[b];
+        for (int a = 0; a < b; a++) {
+            const opd_operand *first = &call->operands[a];
+            bool is_alike = first->role == OPD_ROLE_IN && later->role == OPD_ROLE_IN && first->view.data != NULL &&
+                            later->view.data != NULL && first->view.dtype == later->view.dtype &&
+                            later->view.dtype == call->dtype && first->view.rank == later->view.rank &&
+                            memcmp(first->view.shape, later->view.shape, sizeof first->view.shape) == 0;
+            if (is_alike) {
+                later->view = first->view;
+                later->address = first->address;
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 /* Outputs into the memory of the inputs that the contract lets them have: "Y=X". */
@@ -132,6 +173,11 @@ static bool change(opd_case *item, opd_status *status, const opd_probe *probe)
     case OPD_PROBE_STRIDED:
         *status = spread(item);
         return *status == OPD_OK;
+    case OPD_PROBE_MISALIGNED:
+        *status = misalign(item);
+        return *status == OPD_OK;
+    case OPD_PROBE_SAME_INPUT:
+        return merge(item);
     case OPD_PROBE_IN_PLACE:
         return share(item);
     case OPD_PROBE_UNREAD:
@@ -180,8 +226,7 @@ static opd_status carry_out(opd_finding *out, const opd_case *item, const opd_pr
     return status;
 }
 
-void opd_probe_run(opd_finding *out, const opd_op *op, const opd_probe *probe, const char *variant, const char *library,
-                   uint64_t seed)
+void opd_probe_run(opd_finding *out, const opd_op *op, const opd_probe *probe, const opd_probe_way *way)
 {
     opd_making making = OPD_MAKING_INIT;
     opd_replay_options options = OPD_REPLAY_OPTIONS_INIT;
@@ -190,7 +235,7 @@ void opd_probe_run(opd_finding *out, const opd_op *op, const opd_probe *probe, c
     making.wish.dtype = probe->dtype;
     making.wish.shapes = probe->shapes[0] != '\0' ? probe->shapes : NULL;
     making.wish.attributes = probe->attributes[0] != '\0' ? probe->attributes : NULL;
-    making.seed = seed;
+    making.seed = way->seed;
     making.has_fill = probe->fill[0] != '\0';
     out->status = making.has_fill ? opd_fill_parse(&making.fill, probe->fill) : OPD_OK;
     if (out->status == OPD_OK) {
@@ -205,8 +250,9 @@ void opd_probe_run(opd_finding *out, const opd_op *op, const opd_probe *probe, c
     if (out->status == OPD_OK) {
         out->call = item.call;
         set_options(&options, probe);
-        options.variant = variant;
-        options.library = library;
+        options.variant = way->variant;
+        options.library = way->library;
+        options.peers = way->peers;
         out->status = carry_out(out, &item, probe, &options);
     }
     opd_outcome outcome = out->result.observed.outcome;

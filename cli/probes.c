@@ -3,6 +3,7 @@
 #include "probes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <opsdebug/memory.h>
@@ -14,6 +15,10 @@ static const char *const fills[] = {
     "integers",     "normal:1000:1", "normal:0:0.003", "longtail:1:4",   "special",
 };
 #define MANY_OPERATIONS 4e6 /* of a boundary size: the reference is slow, and size is not what it is about */
+#define LONG_OPERATIONS 2e7 /* of the longest line, where it is */
+#define MANY_BYTES      ((uint64_t)2 << 20)
+#define LONG_BYTES      ((uint64_t)16 << 20)
+#define WIDE            1000
 static const int64_t sizes[] = { 0, 1, 2, 7, 8, 9, 15, 17, 33, 63, 65, 129 };
 
 static opd_probe *add(opd_probe_list *list, opd_status *status, opd_probe_kind kind)
@@ -30,8 +35,7 @@ static opd_probe *add(opd_probe_list *list, opd_status *status, opd_probe_kind k
     return probe;
 }
 
-/* "[2,3];-;f16[4]" of a call's inputs. */
-static void print_shapes(char *text, size_t size, const opd_call *call)
+void opd_probe_print_shapes(char *text, size_t size, const opd_call *call)
 {
     size_t used = 0;
     text[0] = '\0';
@@ -69,23 +73,50 @@ static void make_odd(opd_call *call)
     }
 }
 
+static uint64_t bytes_of(const opd_call *call)
+{
+    uint64_t total = 0;
+    for (int i = 0; i < call->operand_count; i++) {
+        const opd_tensor *view = &call->operands[i].view;
+        total += (uint64_t)opd_tensor_count(view) * opd_dtype_size(view->dtype);
+    }
+    return total;
+}
+
+static void add_size(opd_probe_list *list, opd_status *status, const opd_call *odd, const char *symbol, int64_t size)
+{
+    opd_call changed = *odd;
+    if (opd_call_set(&changed, symbol, size) != OPD_OK || opd_call_flops(&changed) > MANY_OPERATIONS ||
+        bytes_of(&changed) > MANY_BYTES) {
+        return;
+    }
+    opd_probe *probe = add(list, status, size == 0 ? OPD_PROBE_EMPTY : OPD_PROBE_SHAPE);
+    if (probe != NULL) {
+        opd_probe_print_shapes(probe->shapes, sizeof probe->shapes, &changed);
+        snprintf(probe->changed, sizeof probe->changed, "%s", symbol);
+        probe->value = size;
+    }
+}
+
 static void add_sizes(opd_probe_list *list, opd_status *status, const opd_call *odd)
 {
     for (int i = 0; i < odd->symbol_count; i++) {
         for (size_t k = 0; k < OPD_COUNT(sizes); k++) {
-            opd_call changed = *odd;
-            if (odd->symbols[i].i == sizes[k] || opd_call_set(&changed, odd->symbols[i].name, sizes[k]) != OPD_OK ||
-                opd_call_flops(&changed) > MANY_OPERATIONS) {
-                continue;
-            }
-            opd_probe *probe = add(list, status, sizes[k] == 0 ? OPD_PROBE_EMPTY : OPD_PROBE_SHAPE);
-            if (probe != NULL) {
-                print_shapes(probe->shapes, sizeof probe->shapes, &changed);
-                snprintf(probe->changed, sizeof probe->changed, "%s", odd->symbols[i].name);
-                probe->value = sizes[k];
+            if (odd->symbols[i].i != sizes[k]) {
+                add_size(list, status, odd, odd->symbols[i].name, sizes[k]);
             }
         }
     }
+}
+
+static bool is_usual_size(int64_t size)
+{
+    for (size_t i = 0; i < OPD_COUNT(sizes); i++) {
+        if (sizes[i] == size) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void set_ones(opd_call *call)
@@ -98,28 +129,51 @@ static void set_ones(opd_call *call)
     }
 }
 
-/* All ones; lines, also one beyond 16 bits. */
+/*
+ * One less, as much and one more than each number of "tile=64 vector=8", and twice it and one more: two whole tiles and the start of a third. Of wide
+ * ones a line of otherwise ones shows as much.
+ */
+static void add_widths(opd_probe_list *list, opd_status *status, const opd_call *odd, const char *widths)
+{
+    opd_call ones = *odd;
+    set_ones(&ones);
+    for (const char *at = widths != NULL ? strchr(widths, '=') : NULL; at != NULL; at = strchr(at + 1, '=')) {
+        int64_t width = strtoll(at + 1, NULL, 10);
+        const int64_t around[] = { width - 1, width, width + 1, 2 * width + 1 };
+        const opd_call *base = width > WIDE ? &ones : odd;
+        for (int i = 0; i < base->symbol_count && width > 1; i++) {
+            for (size_t k = 0; k < OPD_COUNT(around); k++) {
+                if (!is_usual_size(around[k]) && base->symbols[i].i != around[k]) {
+                    add_size(list, status, base, base->symbols[i].name, around[k]);
+                }
+            }
+        }
+    }
+}
+
+/* All ones; lines, also beyond 16 bits and of 2^20. */
 static void add_extremes(opd_probe_list *list, opd_status *status, const opd_call *odd)
 {
     opd_call ones = *odd;
     set_ones(&ones);
     opd_probe *probe = add(list, status, OPD_PROBE_SHAPE);
     if (probe != NULL) {
-        print_shapes(probe->shapes, sizeof probe->shapes, &ones);
+        opd_probe_print_shapes(probe->shapes, sizeof probe->shapes, &ones);
         snprintf(probe->changed, sizeof probe->changed, "all");
         probe->value = 1;
     }
-    static const int64_t lengths[] = { 5, 8, 65537 };
+    static const int64_t lengths[] = { 5, 8, 65537, 1 << 20 };
     for (size_t k = 0; k < OPD_COUNT(lengths); k++) {
+        double most = lengths[k] < 1 << 20 ? MANY_OPERATIONS : LONG_OPERATIONS;
         for (int i = odd->symbol_count - 1; i >= 0; i--) {
             opd_call changed = ones;
-            if (opd_call_set(&changed, odd->symbols[i].name, lengths[k]) != OPD_OK ||
-                opd_call_flops(&changed) > MANY_OPERATIONS) {
+            if (opd_call_set(&changed, odd->symbols[i].name, lengths[k]) != OPD_OK || opd_call_flops(&changed) > most ||
+                bytes_of(&changed) > LONG_BYTES) {
                 continue;
             }
             probe = add(list, status, OPD_PROBE_SHAPE);
             if (probe != NULL) {
-                print_shapes(probe->shapes, sizeof probe->shapes, &changed);
+                opd_probe_print_shapes(probe->shapes, sizeof probe->shapes, &changed);
                 snprintf(probe->changed, sizeof probe->changed, "%s", odd->symbols[i].name);
                 probe->value = lengths[k];
             }
@@ -128,17 +182,16 @@ static void add_extremes(opd_probe_list *list, opd_status *status, const opd_cal
     }
 }
 
-static bool has_outputs_of(const opd_call *made, const opd_call *odd)
+static bool has_same_outputs(const opd_call *one, const opd_call *other)
 {
-    for (int i = 0; i < odd->operand_count; i++) {
-        const opd_tensor *a = &made->operands[i].view;
-        const opd_tensor *b = &odd->operands[i].view;
-        bool is_output = made->operands[i].role == OPD_ROLE_OUT;
-        if (is_output && (a->rank != b->rank || memcmp(a->shape, b->shape, sizeof a->shape) != 0)) {
-            return false;
-        }
+    bool is_same = one->operand_count == other->operand_count;
+    for (int i = 0; is_same && i < other->operand_count; i++) {
+        const opd_tensor *a = &one->operands[i].view;
+        const opd_tensor *b = &other->operands[i].view;
+        is_same = one->operands[i].role != OPD_ROLE_OUT ||
+                  (a->rank == b->rank && memcmp(a->shape, b->shape, sizeof a->shape) == 0);
     }
-    return true;
+    return is_same;
 }
 
 /* A dimension of an input that may be 1, or leading ones that may be missing, with the outputs as they were. */
@@ -160,10 +213,10 @@ static void add_broadcast(opd_probe_list *list, opd_status *status, const opd_op
             if (view->rank == 0 || (k < view->rank && view->shape[k] == 1) || (k == view->rank && view->rank == 1)) {
                 continue;
             }
-            print_shapes(probe.shapes, sizeof probe.shapes, &changed);
+            opd_probe_print_shapes(probe.shapes, sizeof probe.shapes, &changed);
             opd_call_wish wish = { .dtype = odd->dtype, .shapes = probe.shapes };
-            bool is_same = opd_call_make(&made, op, &wish) == OPD_OK && made.operand_count == odd->operand_count;
-            opd_probe *kept = is_same && has_outputs_of(&made, odd) ? add(list, status, OPD_PROBE_BROADCAST) : NULL;
+            bool is_same = opd_call_make(&made, op, &wish) == OPD_OK && has_same_outputs(&made, odd);
+            opd_probe *kept = is_same ? add(list, status, OPD_PROBE_BROADCAST) : NULL;
             if (kept != NULL) {
                 snprintf(probe.changed, sizeof probe.changed, "%s", odd->operands[i].name);
                 *kept = probe;
@@ -234,7 +287,7 @@ static void add_attributes(opd_probe_list *list, opd_status *status, const opd_o
     static const char *const lists[] = { "[1]",     "[0,1]",   "[1,1]",     "[2,2]",    "[1,0]",
                                          "[0,2,1]", "[1,2,0]", "[1,1,1,1]", "[0,1,1,0]" };
     char shapes[sizeof list->items->shapes];
-    print_shapes(shapes, sizeof shapes, odd);
+    opd_probe_print_shapes(shapes, sizeof shapes, odd);
     for (int i = 0; i < odd->attr_count; i++) {
         const opd_value *value = &odd->attrs[i];
         char type[OPD_NAME + 2];
@@ -278,21 +331,22 @@ static void add_dtypes(opd_probe_list *list, opd_status *status, const opd_op *o
 /* Things that are done with the small call and the default one alike. */
 static void add_conduct(opd_probe_list *list, opd_status *status, const opd_op *op, const opd_call *odd)
 {
-    static const opd_probe_kind kinds[] = { OPD_PROBE_GUARD,    OPD_PROBE_STRIDED,  OPD_PROBE_IN_PLACE,
-                                            OPD_PROBE_NEGATIVE, OPD_PROBE_POISONED, OPD_PROBE_REPEAT,
-                                            OPD_PROBE_THREADS,  OPD_PROBE_AT_ONCE };
+    static const opd_probe_kind kinds[] = { OPD_PROBE_GUARD,      OPD_PROBE_STRIDED,  OPD_PROBE_MISALIGNED,
+                                            OPD_PROBE_SAME_INPUT, OPD_PROBE_IN_PLACE, OPD_PROBE_NEGATIVE,
+                                            OPD_PROBE_POISONED,   OPD_PROBE_REPEAT,   OPD_PROBE_THREADS,
+                                            OPD_PROBE_AT_ONCE };
     for (size_t i = 0; i < OPD_COUNT(kinds); i++) {
         bool has_any = kinds[i] != OPD_PROBE_IN_PLACE || op->in_place != NULL;
         for (int k = 0; k < 2 && has_any; k++) {
             opd_probe *probe = add(list, status, kinds[i]);
             if (probe != NULL && k == 0) {
-                print_shapes(probe->shapes, sizeof probe->shapes, odd);
+                opd_probe_print_shapes(probe->shapes, sizeof probe->shapes, odd);
             }
         }
     }
 }
 
-opd_status opd_probes_make(opd_probe_list *out, const opd_op *op, bool all_dtypes)
+opd_status opd_probes_make(opd_probe_list *out, const opd_op *op, const char *widths, bool all_dtypes)
 {
     opd_probe_list list = { .items = NULL };
     opd_call plain;
@@ -306,13 +360,13 @@ opd_status opd_probes_make(opd_probe_list *out, const opd_op *op, bool all_dtype
     (void)add(&list, &status, OPD_PROBE_PLAIN);
     opd_probe *small = add(&list, &status, OPD_PROBE_PLAIN);
     if (small != NULL) {
-        print_shapes(small->shapes, sizeof small->shapes, &odd);
+        opd_probe_print_shapes(small->shapes, sizeof small->shapes, &odd);
     }
     for (size_t i = 0; i < OPD_COUNT(fills); i++) {
         opd_probe *probe = add(&list, &status, OPD_PROBE_FILL);
         if (probe != NULL) {
             snprintf(probe->fill, sizeof probe->fill, "%s", fills[i]);
-            print_shapes(probe->shapes, sizeof probe->shapes, &odd);
+            opd_probe_print_shapes(probe->shapes, sizeof probe->shapes, &odd);
         }
     }
     add_conduct(&list, &status, op, &odd);
@@ -320,6 +374,7 @@ opd_status opd_probes_make(opd_probe_list *out, const opd_op *op, bool all_dtype
     add_attributes(&list, &status, op, &odd);
     add_extremes(&list, &status, &odd);
     add_sizes(&list, &status, &odd);
+    add_widths(&list, &status, &odd, widths);
     if (all_dtypes) {
         add_dtypes(&list, &status, op, plain.dtype);
     }
@@ -331,10 +386,27 @@ opd_status opd_probes_make(opd_probe_list *out, const opd_op *op, bool all_dtype
     return OPD_OK;
 }
 
+opd_status opd_probes_one(opd_probe_list *out, const opd_probe *probe)
+{
+    opd_probe_list list = { .items = NULL };
+    opd_status status = OPD_OK;
+    opd_probe *kept = add(&list, &status, probe->kind);
+    if (kept != NULL) {
+        *kept = *probe;
+        *out = list;
+    }
+    return status;
+}
+
 void opd_probes_done(opd_probe_list *list)
 {
     opd_free(list->items);
     *list = (opd_probe_list){ .items = NULL };
+}
+
+const char *opd_probe_fill_at(int index)
+{
+    return fills[(size_t)index % OPD_COUNT(fills)];
 }
 
 const char *opd_probe_kind_text(opd_probe_kind kind)
@@ -350,6 +422,8 @@ const char *opd_probe_kind_text(opd_probe_kind kind)
         [OPD_PROBE_NEGATIVE] = "negative indices",
         [OPD_PROBE_UNREAD] = "operands that must not be read",
         [OPD_PROBE_STRIDED] = "strided operands",
+        [OPD_PROBE_MISALIGNED] = "misaligned operands",
+        [OPD_PROBE_SAME_INPUT] = "one memory for two inputs",
         [OPD_PROBE_IN_PLACE] = "in place",
         [OPD_PROBE_GUARD] = "guard pages",
         [OPD_PROBE_REPEAT] = "several runs",

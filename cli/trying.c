@@ -27,8 +27,26 @@ static void *carry_out(void *context)
     int count = self->tried->probes.count;
     for (int i = atomic_fetch_add(&self->next, 1); i < count; i = atomic_fetch_add(&self->next, 1)) {
         opd_progress("%s: %d of %d", self->trying->what, i + 1, count);
-        opd_probe_run(&self->tried->findings[i], self->trying->op, &self->tried->probes.items[i], self->trying->variant,
-                      self->trying->library, self->trying->seed + (uint64_t)i);
+        const opd_probe_way way = { .variant = self->trying->variant,
+                                    .library = self->trying->library,
+                                    .seed = self->trying->seed + (uint64_t)i,
+                                    .peers = self->trying->peers };
+        opd_probe_run(&self->tried->findings[i], self->trying->op, &self->tried->probes.items[i], &way);
+    }
+    return NULL;
+}
+
+/* Of the variant, or of the fastest one when any may run. */
+static const char *widths_of(const opd_trying *trying)
+{
+    const opd_kernel *kernel = opd_kernel_find(trying->op->domain, trying->op->name);
+    const opd_variant *variant = NULL;
+    for (int i = 0; kernel != NULL && (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
+        bool is_it = trying->variant != NULL ? strcmp(variant->name, trying->variant) == 0
+                                             : variant->fault == NULL && opd_isa_missing(variant->isa) == NULL;
+        if (is_it) {
+            return variant->widths;
+        }
     }
     return NULL;
 }
@@ -38,7 +56,9 @@ opd_status opd_try_all(opd_tried *out, const opd_trying *trying)
     pthread_t threads[MAX_JOBS];
     unsigned started = 0;
     opd_tried tried = { .first_failure = -1 };
-    opd_status status = opd_probes_make(&tried.probes, trying->op, trying->all_dtypes);
+    opd_status status = trying->only != NULL
+                            ? opd_probes_one(&tried.probes, trying->only)
+                            : opd_probes_make(&tried.probes, trying->op, widths_of(trying), trying->all_dtypes);
     if (status == OPD_OK) {
         status = opd_alloc_array((void **)&tried.findings, (size_t)tried.probes.count, sizeof *tried.findings);
     }
@@ -172,23 +192,8 @@ static void compare_batch(opd_bits *out, const opd_trying *trying)
     bool is_made = call.symbol_count > 1 && call.operands[0].view.rank > 1 &&
                    opd_call_set(&call, call.symbols[0].name, BATCH) == OPD_OK &&
                    call.operands[0].view.shape[0] == BATCH;
-    size_t used = 0;
-    for (int i = 0; i < call.operand_count && is_made && used < sizeof shapes - 64; i++) {
-        const opd_operand *operand = &call.operands[i];
-        if (operand->role == OPD_ROLE_OUT) {
-            continue;
-        }
-        used += (size_t)snprintf(shapes + used, sizeof shapes - used, "%s", used > 0 ? ";" : "");
-        if ((operand->flags & OPD_OPERAND_ABSENT) != 0) {
-            used += (size_t)snprintf(shapes + used, sizeof shapes - used, "-");
-            continue;
-        }
-        used += (size_t)snprintf(shapes + used, sizeof shapes - used, "%s[", opd_dtype_name(operand->view.dtype));
-        for (int k = 0; k < operand->view.rank; k++) {
-            used += (size_t)snprintf(shapes + used, sizeof shapes - used, "%s%lld", k > 0 ? "," : "",
-                                     (long long)operand->view.shape[k]);
-        }
-        used += (size_t)snprintf(shapes + used, sizeof shapes - used, "]");
+    if (is_made) {
+        opd_probe_print_shapes(shapes, sizeof shapes, &call);
     }
     opd_case_done(&plain);
     making.wish.shapes = shapes;
@@ -225,7 +230,8 @@ static void compare_isa(opd_bits *out, const opd_tried *tried, const opd_trying 
         if (is_mine || !is_family || variant->fault != NULL || opd_isa_missing(variant->isa) != NULL) {
             continue;
         }
-        opd_probe_run(&other, trying->op, &tried->probes.items[0], variant->name, trying->library, trying->seed);
+        const opd_probe_way way = { .variant = variant->name, .library = trying->library, .seed = trying->seed };
+        opd_probe_run(&other, trying->op, &tried->probes.items[0], &way);
         for (int k = 0; other.status == OPD_OK && k < mine->output_count; k++) {
             note(out, opd_digest_equal(&mine->outputs[k].after, &other.result.outputs[k].after));
         }

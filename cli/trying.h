@@ -12,7 +12,9 @@ typedef struct opd_trying {
     uint64_t seed;
     unsigned jobs;
     bool all_dtypes;
-    const char *what; /* for the progress line */
+    const opd_probe *only;    /* this probe instead of all; NULL = all */
+    const char *const *peers; /* other rules to ask; NULL = none */
+    const char *what;         /* for the progress line */
 } opd_trying;
 
 typedef struct opd_tried {

@@ -242,10 +242,10 @@ static void fill_others(opd_job *job, const opd_case *item, const opd_replay_opt
     for (int i = 0; i < item->call.operand_count; i++) {
         const opd_operand *twin = NULL;
         const opd_job_operand *slot = &job->operands[i];
-        if (slot->given > 0 && find_twin(&twin, &item->call.operands[i], options->given) == OPD_OK) {
+        if (slot->given > 0 && find_twin(&twin, &item->call.operands[i], options->given) == OPD_OK && twin != NULL) {
             copy_whole(opd_job_at(job, slot->given), &twin->view);
         }
-        if (slot->golden > 0 && find_twin(&twin, &item->call.operands[i], options->golden) == OPD_OK) {
+        if (slot->golden > 0 && find_twin(&twin, &item->call.operands[i], options->golden) == OPD_OK && twin != NULL) {
             copy_whole(opd_job_at(job, slot->golden), &twin->view);
         }
     }
@@ -265,6 +265,18 @@ static void fill(opd_job *job, const opd_case *item, const opd_bundle *recorded)
             slot->recorded_bytes = 0;
         }
     }
+}
+
+static opd_status name_peers(opd_job *job, const char *const *peers)
+{
+    for (int i = 0; peers != NULL && peers[i] != NULL; i++) {
+        const opd_rule *rule = opd_rule_find(peers[i]);
+        if (i >= OPD_MAX_PEERS || rule == NULL || rule->meaning == NULL || opd_rule_needs_naive(rule)) {
+            return opd_fail(OPD_E_INVALID, "%s is no preset that can be asked beside the verdict", peers[i]);
+        }
+        snprintf(job->peers[i], sizeof job->peers[i], "%s", rule->name);
+    }
+    return OPD_OK;
 }
 
 opd_status opd_job_new(opd_job **out, int *fd, const opd_case *item, const opd_bundle *recorded,
@@ -298,7 +310,10 @@ opd_status opd_job_new(opd_job **out, int *fd, const opd_case *item, const opd_b
     plan.is_exact_data = options->is_exact_data;
     plan.is_given = options->given != NULL;
     plan.golden_sureness = options->golden != NULL ? (int32_t)options->golden_sureness : (int32_t)OPD_SURENESS_NONE;
-    opd_status status = lay_out(&plan, &size, item, recorded);
+    opd_status status = name_peers(&plan, options->peers);
+    if (status == OPD_OK) {
+        status = lay_out(&plan, &size, item, recorded);
+    }
     if (status == OPD_OK) {
         status = lay_out_others(&plan, &size, item, options);
     }

@@ -104,6 +104,7 @@ typedef struct opd_job {
     int32_t threads; /* 0 = leave */
     bool keep_outputs, skip_reference, is_trusted_path, with_metrics, with_stages, is_exact_data;
     char convention[24]; /* "" = none */
+    char peers[OPD_MAX_PEERS][24];
     double abs_err, rel_err;
     bool is_convention_deciding;
     bool is_given;

@@ -388,6 +388,18 @@ static bool is_unspecified_index(const opd_judge *judge, const opd_component *it
            item->part[0] <= (double)count;
 }
 
+/* The convention asked for, and the peers. */
+static void ask_others(opd_judge *judge)
+{
+    const opd_rule *rule = opd_convention_of(judge->job);
+    if (rule != NULL && !judge->is_exact) {
+        opd_convention_judge(&judge->opinion, judge, rule);
+    }
+    for (int i = 0; i < OPD_MAX_PEERS && judge->job->peers[i][0] != '\0'; i++) {
+        opd_convention_judge(&judge->peers[i], judge, opd_rule_find(judge->job->peers[i]));
+    }
+}
+
 void opd_judge_numbers(opd_numbers *numbers, opd_failure *failure, opd_judge *judge)
 {
     opd_numbers found = { .cap = judge->cap, .naive_ratio = judge->naive_ratio, .worst_rank = -1, .is_valid = true };
@@ -417,10 +429,7 @@ void opd_judge_numbers(opd_numbers *numbers, opd_failure *failure, opd_judge *ju
     judge->is_naive_wanted = found.ratio > OPD_PASS_RATIO && found.ratio <= found.cap && !judge->has_naive;
     judge->is_right =
         bad == 0 || found.ratio <= OPD_PASS_RATIO || (found.ratio <= found.cap && found.ratio <= 2 * found.naive_ratio);
-    const opd_rule *rule = opd_convention_of(judge->job);
-    if (rule != NULL && !judge->is_exact) {
-        opd_convention_judge(&judge->opinion, judge, rule);
-    }
+    ask_others(judge);
     if (judge->job->is_convention_deciding && judge->opinion.is_valid) {
         judge->is_naive_wanted = false;
         judge->is_right = judge->opinion.is_right;

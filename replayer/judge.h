@@ -21,8 +21,9 @@ typedef struct opd_judge {
     bool is_right;        /* the last judgement */
     bool is_exact;        /* whole numbers whose sums are exact: every bit counts */
     opd_opinion opinion;  /* of the last judgement */
-    double growth;        /* of the variant: the bound widens by it; 0 = 1 */
-    double cap;           /* n/2 + 16 */
+    opd_opinion peers[OPD_MAX_PEERS];
+    double growth; /* of the variant: the bound widens by it; 0 = 1 */
+    double cap;    /* n/2 + 16 */
     double naive_ratio;
     bool is_nan_read, is_inf_read; /* on entry, in what the routine must read */
 } opd_judge;

@@ -334,6 +334,7 @@ static opd_status report_first(worker *self, const opd_operand *now, const opd_n
     result->same = opd_judge_same(&result->recorded_ratio, &self->judge, now, self->numbers, self->count);
     result->numbers = *numbers;
     result->opinion = self->judge.opinion;
+    memcpy(result->peers, self->judge.peers, sizeof result->peers);
     memcpy(result->outputs, now, sizeof result->outputs);
     result->output_count = self->count;
     keep_outputs(self);

@@ -93,7 +93,7 @@ typedef struct opd_variant {
     opd_overflow overflow;
     const char *widths;    /* "tile=64 vector=8": what boundary shapes are built from; NULL */
     const char *fault;     /* deliberately wrong variants: the kind of fault; NULL = meant to be right */
-    const char *shows;     /* its smallest failing form: "shapes | attributes | fill"; NULL */
+    const char *shows;     /* its smallest failing form: "shapes | attributes | conditions", as validate --form takes it; NULL */
     float growth;          /* bound widens by this factor (Winograd and such); 0 = 1 */
 } opd_variant;
 

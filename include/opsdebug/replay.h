@@ -40,6 +40,8 @@ const char *opd_sureness_name(opd_sureness sureness); /* "EXACT"; "NONE" */
 /* What a replay is at: "loading", "in the routine", "the reference of 2e+10 operations"; milliseconds since that began. */
 typedef void opd_replay_progress(void *context, const char *what, uint64_t elapsed_ms);
 
+#define OPD_MAX_PEERS 4 /* other rules that are asked at once */
+
 typedef struct opd_replay_options {
     const char *library;   /* path or soname of the provider, or "openblas", "blis", "netlib", "naive" (our own); NULL = as recorded, else
                               libblas.so.3. A recorded path is loaded only when root owns it and all its directories: else pass it here. */
@@ -63,6 +65,7 @@ typedef struct opd_replay_options {
     const char *convention; /* another rule to judge by: a preset, "absolute", "relative", "mixed" (|error| <= abs_err + rel_err |right|), "exact"; NULL = none */
     double abs_err, rel_err; /* of those of them that are no preset */
     bool is_convention_deciding; /* it decides what is wrong, instead of the operator's own bound */
+    const char *const *peers; /* presets whose opinions are wanted beside the verdict, at most OPD_MAX_PEERS, NULL at the end; NULL = none */
     bool lazy_reference;   /* do not run it when the expected NaN or Inf was born again with the recorded bits */
     double reference_limit; /* operations of a call beyond which the reference is left out where the answer does not hang on it; 0 = 8e9 */
     opd_replay_progress *progress; /* called a few times a second by the thread that waits; NULL = none */
@@ -173,6 +176,7 @@ typedef struct opd_replay_result {
     int32_t stage_count;
     opd_location location;    /* of the failure of the first run, with_metrics */
     opd_opinion opinion;      /* of the convention asked for */
+    opd_opinion peers[OPD_MAX_PEERS]; /* of the peers asked for, of the first run */
     char mistrust[160];       /* why agreement with the reference shows little here, "80 % of Y is zero"; "" = it shows enough */
     opd_metrics metrics[OPD_MAX_OPERANDS]; /* of outputs[i] of the first run against the reference, with_metrics; count 0 = none. differing: from the right value rounded */
     opd_operand outputs[OPD_MAX_OPERANDS]; /* of the first run: digests before and after, health after; with keep_outputs view.data is set

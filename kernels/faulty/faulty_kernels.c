@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of deliberately wrong variants: name, kind of fault, smallest form that shows it ("shapes | attributes | conditions"). Conditions are words of
- * the probes of validate: fill=KIND, strided, in-place, guard, concurrent, poisoned, repeat, threads, unread.
+ * The table of deliberately wrong variants: name, kind of fault, smallest form that shows it ("shapes | attributes | conditions"). Conditions are words that
+ * `validate --form` takes too (cli/probe_form.c); selftest runs each form.
  */
 #include <string.h>
 
@@ -164,8 +164,9 @@ static const opd_variant relu[] = {
     FAULTY(relu_write, declines, "out-of-bounds-write", "[1]"),
     FAULTY(relu_nan, declines_others, "nan-rule", "[1] | | fill=constant:nan"),
     FAULTY(relu_front, declines, "out-of-bounds-read", "[1] | | guard"),
+    FAULTY(relu_aligned, declines, "alignment", "[1] | | misaligned"),
 };
-static const opd_variant max[] = { FAULTY(max_nan, declines_others, "nan-rule", "[1];[1] | | fill=special") };
+static const opd_variant max[] = { FAULTY(max_nan, declines_others, "nan-rule", "[4];[4] | | fill=special") };
 static const opd_variant abs_variants[] = {
     FAULTY(abs_subnormal, declines_others, "subnormal", "[1] | | fill=constant:1e-40"),
 };
@@ -242,7 +243,7 @@ static const opd_variant pad[] = { FAULTY(pad_front, declines_axes, "unwritten",
 static const opd_variant gather[] = {
     FAULTY(gather_negative, declines_narrow_indices, "definition", "[2];i64[1]"),
 };
-static const opd_variant resize[] = { FAULTY(resize_mode, declines_other_modes, "definition", "[1,1,2,2]") };
+static const opd_variant resize[] = { FAULTY(resize_mode, declines_other_modes, "definition", "[1,1,3,3];-;[4];-") };
 
 #define OF(domain_text, op, list)                                                                        \
     {                                                                                                    \
