@@ -22,7 +22,7 @@ static bool is_crash(int signal)
 /* Which call in flight may be blamed. */
 typedef struct suspicion {
     uint32_t tid; /* of this thread; 0 = any */
-    uint64_t pc;  /* by this place in its library, or by what is on the stack of the crashed thread */
+    uint64_t pc;  /* not 0: by this place in its library, or by what is on the stack of the crashed thread */
     const opd_wrecked_thread *wrecked; /* NULL: not asked */
 } suspicion;
 
@@ -86,11 +86,11 @@ static bool find_blamed(opd_shared_trigger *out, opd_collector *collector, const
         const opd_slot *slot = opd_session_slot(process, i);
         has_slot = has_slot || (slot != NULL && slot->tid == crash->tid);
     }
-    who = (suspicion){ .pc = crash->pc };
+    who = (suspicion){ .pc = crash->pc != 0 ? crash->pc : 1 }; /* 0: a call of nothing */
     if (!has_slot && opd_wreck_read(&wreck, watched->path) == OPD_OK) {
         who.wrecked = &wreck->threads[0];
     }
-    bool is_found = who.pc != 0 && find_in_flight(out, collector, watched, &who);
+    bool is_found = find_in_flight(out, collector, watched, &who);
     opd_wreck_free(wreck);
     return is_found;
 }

@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from record_harness import BUILD, SANITIZED, TESTS, Run, Skip, alone, has, main, same_as_alone
+from record_harness import BUILD, PROBE, SANITIZED, TESTS, Bundle, Run, Skip, alone, has, main, same_as_alone
 
 VICTIM = os.path.join(TESTS, "crash_victim")
 WILD = VICTIM + "_wild"
@@ -119,6 +119,27 @@ def two_crashes_at_once_give_one_whole_bundle():
     bundle = crashed(VICTIM, "two")
     assert names(bundle.stacks[0])[0] in ("fall", "fall_thread", "two"), names(bundle.stacks[0])
     assert len(bundle.stacks) == 4 and bundle.crash["access"] == "write", bundle.stacks
+
+
+def call_of_nothing_has_its_caller():
+    bundle = crashed(VICTIM, "nowhere")
+    assert bundle.crash["address"] == "0x0" and names(bundle.stacks[0])[:2] == ["nowhere", "main"], names(bundle.stacks[0])
+    assert bundle.stacks[0]["frames"][0]["name"].endswith("(guessed)"), bundle.stacks[0]["frames"]
+
+
+def crash_after_the_collector_was_killed_is_salvaged_whole():
+    if os.uname().machine != "x86_64" or SANITIZED:
+        raise Skip("stacks are kept on x86-64 only, and not under the sanitizer's")
+    with tempfile.TemporaryDirectory() as out:
+        recorder = subprocess.Popen([PROBE, "run", out, "--", VICTIM, "later"], env=ENV, stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE, text=True)
+        assert recorder.stdout.readline() == "called\n"
+        recorder.kill()
+        recorder.wait()
+        recorder.communicate("go on\n")  # until the program has ended as well
+        subprocess.run([PROBE, "recover", out], check=True, capture_output=True)
+        bundles = [Bundle(os.path.join(out, name)) for name in os.listdir(out) if "crash" in name]
+    assert len(bundles) == 1 and names(bundles[0].stacks[0])[0] == "fall" and len(bundles[0].stacks) == 3, bundles
 
 
 def show_and_export_have_the_stacks():

@@ -5,6 +5,7 @@
  *   big       in the middle of a matrix, in a product on threads   overflow  the main stack, after a call
  *   deep      the stack of a thread that has made a call           heap      abort inside malloc, its lock held
  *   deaf      a thread has all signals blocked                     two       two threads crash at once
+ *   nowhere   a call of a null pointer                             later     when a line has come
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -131,6 +132,23 @@ static void fall(void)
     *(volatile int *)8 = 1; // NOLINT(clang-analyzer-core.FixedAddressDereference)
 }
 
+__attribute__((noinline)) static void nowhere(void)
+{
+    void (*volatile function)(void) = NULL;
+    call_once();
+    function();
+    puts("not reached");
+}
+
+static void later(void)
+{
+    call_once();
+    puts("called");
+    fflush(stdout);
+    getchar();
+    fall();
+}
+
 static void *fall_thread(void *context)
 {
     (void)context;
@@ -154,7 +172,8 @@ int main(int count, char **words)
         const char *name;
         void (*crash)(void);
     } ways[] = { { "past", past },         { "worker", worker }, { "big", big },   { "deep", deep },
-                 { "overflow", overflow }, { "heap", heap },     { "deaf", fall }, { "two", two } };
+                 { "overflow", overflow }, { "heap", heap },     { "deaf", fall }, { "two", two },
+                 { "nowhere", nowhere },   { "later", later } };
     pthread_t threads[2];
     pthread_barrier_init(&ready, NULL, 3);
     for (size_t i = 0; i < 2; i++) { /* the second of a deaf program blocks signals */
