@@ -33,6 +33,11 @@ opd_bound opd_component_bound(const opd_judge *judge)
     return bound;
 }
 
+double opd_component_underflows(const opd_judge *judge)
+{
+    return judge->cap - OPD_PASS_RATIO;
+}
+
 bool opd_component_load(opd_component *item, const opd_judge *judge, int operand, int64_t flat)
 {
     const opd_tensor *view = &judge->call->operands[operand].view;
@@ -48,6 +53,7 @@ bool opd_component_load(opd_component *item, const opd_judge *judge, int operand
     opd_element_load(view->dtype, item->element, &item->part[0], &item->part[1]);
     item->exact = opd_element_load_wide(view->dtype, item->element);
     item->bound = opd_component_bound(judge);
+    item->underflows = opd_component_underflows(judge);
     return true;
 }
 
@@ -100,6 +106,14 @@ static long double accumulator_epsilon(opd_dtype dtype)
     return (long double)opd_dtype_epsilon(part == OPD_F64 ? OPD_F64 : OPD_F32);
 }
 
+/* fl(a b) = a b (1 + d) + e, |e| up to half the least subnormal: the gauge knows of d only. Source: Demmel 1984, "Underflow and the reliability of
+ * numerical software". */
+static double lost_error(const opd_component *item)
+{
+    opd_dtype part = opd_dtype_real(item->operand->view.dtype);
+    return item->underflows * opd_dtype_ulp(part == OPD_F64 ? OPD_F64 : OPD_F32, 0);
+}
+
 double opd_component_epsilon(const opd_component *item)
 {
     opd_dtype dtype = item->operand->view.dtype;
@@ -119,7 +133,7 @@ double opd_component_allowed(const opd_component *item, double want, long double
     if (item->bound.kind == OPD_BOUND_ULP) {
         return limit_of(item) * ulp;
     }
-    return limit_of(item) * (double)(accumulator_epsilon(dtype) * gauge) + 0.5 * ulp;
+    return limit_of(item) * (double)(accumulator_epsilon(dtype) * gauge) + 0.5 * ulp + lost_error(item);
 }
 
 static double gauge_ratio(const opd_component *item, const long double *want, long double gauge, uint32_t mxcsr)
@@ -130,7 +144,8 @@ static double gauge_ratio(const opd_component *item, const long double *want, lo
     double worst = 0;
     for (int k = 0; k < item->parts; k++) {
         long double error = fabsl((long double)item->part[k] - want[k]);
-        error -= 0.5L * (long double)opd_dtype_ulp(part, (double)want[k]) + (long double)ignored_error(mxcsr, part);
+        error -= 0.5L * (long double)opd_dtype_ulp(part, (double)want[k]) +
+                 (long double)(ignored_error(mxcsr, part) + lost_error(item));
         if (error > 0) {
             double ratio = gauge == 0 ? (double)INFINITY : (double)(error / (accumulator_epsilon(dtype) * gauge));
             worst = isnan(ratio) || ratio > worst ? ratio : worst;

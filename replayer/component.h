@@ -14,11 +14,15 @@ typedef struct opd_component {
     double part[2];    /* re, im */
     long double exact; /* the value of a real element: every bit of an integer */
     opd_bound bound;
+    double
+        underflows; /* products on the way that may fall below the accumulator's least subnormal, by half of it each */
     int parts;
 } opd_component;
 
 /* How elements are held against their right values. */
 opd_bound opd_component_bound(const opd_judge *judge);
+/* Of a judgement: half the terms that the contract says a sum has. */
+double opd_component_underflows(const opd_judge *judge);
 /* The element at row-major position flat; false when it does not exist. */
 bool opd_component_load(opd_component *item, const opd_judge *judge, int operand, int64_t flat);
 /*

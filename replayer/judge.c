@@ -259,6 +259,7 @@ static double naive_ratio(const opd_judge *judge)
         for (int64_t flat = 0; flat < opd_tensor_count(&operand->view); flat++) {
             opd_component item = { .operand = operand, .parts = parts };
             item.bound = opd_component_bound(judge);
+            item.underflows = opd_component_underflows(judge);
             item.exact = output->naive[flat * parts];
             item.part[0] = (double)output->naive[flat * parts];
             item.part[1] = parts == 2 ? (double)output->naive[flat * 2 + 1] : 0;

@@ -4,6 +4,7 @@
 
 #include <opsdebug/memory.h>
 
+#include "../rows/square_round.h"
 #include "line_define.h"
 #include "normalize_define.h"
 
@@ -137,11 +138,11 @@ opd_status opd_define_rms_normalization(opd_definition_work *work)
     for (int64_t l = 0; status == OPD_OK && l < lines; l++) {
         long double sum = 0.0L;
         for (int64_t i = l * count; i < (l + 1) * count; i++) {
-            sum = opd_round(work, sum + opd_round(work, x->value[i] * x->value[i]));
+            sum = opd_round_square(work, sum + opd_round_square(work, x->value[i] * x->value[i]));
         }
-        long double mean = opd_round(work, sum / (long double)count);
+        long double mean = opd_round_square(work, sum / (long double)count);
         long double inverse =
-            opd_round(work, 1.0L / opd_round(work, sqrtl(opd_round(work, mean + epsilon_of(work->call)))));
+            opd_round(work, 1.0L / opd_round(work, sqrtl(opd_round_square(work, mean + epsilon_of(work->call)))));
         opd_stage_put(&stages, MEAN_SQUARE, l, (double)mean);
         for (int64_t i = l * count; i < (l + 1) * count; i++) {
             long double z = opd_round(work, x->value[i] * inverse);

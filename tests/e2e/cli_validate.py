@@ -78,6 +78,17 @@ def boundaries_are_tried():
         check(f"{size}" in sizes.replace("[", ",").replace("]", ",").split(","), size, sizes)
 
 
+def what_leaves_the_range_on_the_way_is_not_accused():
+    """Squares beyond f32 whose root is not; products of weights and values below the least subnormal."""
+    for name in ("LpNormalization", "ReduceL2", "RMSNormalization", "opsdebug.WindowL2Normalization"):
+        for value in ("1e-40", "1e-23", "1e25"):
+            status, out, err = run("validate", "--op", name, "--variant", "naive", "--form", f"| | fill=constant:{value}")
+            check(status == 0, name, value, out, err)
+    status, out, err = run("validate", "--op", "opsdebug.FusedAttention", "--variant", "unfused", "--form",
+                           "[2,4,5,4];[2,4,6,4];[2,4,6,2];- | | fill=constant:1e-40")
+    check(status == 0, out, err)
+
+
 def right_variants_are_not_accused():
     status, out, err = run("selftest", "--seed", "3", "--only", "Add", "--healthy", "60", "--json")
     document = json.loads(out)
@@ -100,5 +111,6 @@ a_wrong_one_is_told_with_a_command_that_shows_it()
 kinds_do_not_hang_on_the_seed()
 forms_are_run_and_repeated()
 boundaries_are_tried()
+what_leaves_the_range_on_the_way_is_not_accused()
 right_variants_are_not_accused()
 usage_errors_are_one_line()
