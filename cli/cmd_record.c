@@ -17,6 +17,7 @@
 
 #include "document.h"
 #include "phrases.h"
+#include "record_report.h"
 #include "screen.h"
 #include "source.h"
 
@@ -34,6 +35,8 @@ enum {
     KEY_NO_AUDIT,
     KEY_NO_TRACKING,
     KEY_TORCH,
+    KEY_FIRST,
+    KEY_OVERHEAD
 };
 
 typedef struct record_options {
@@ -59,6 +62,11 @@ static const struct argp_option options[] = {
       0 },
     { "range", KEY_RANGE, "A:B", 0, "Only calls A to B of each thread", 0 },
     { "sample", KEY_SAMPLE, "N", 0, "Keep the data of every N-th call only", 0 },
+    { "first", KEY_FIRST, "N", 0,
+      "Read the operands of the first N calls of each kind (operator, dtypes, shapes, attributes) only", 0 },
+    { "overhead", KEY_OVERHEAD, "PERCENT", 0,
+      "Share of its time that reading operands may cost a thread; then its calls go without for a while, which the bundles say",
+      0 },
     { "bundles", KEY_BUNDLES, "N", 0, "Failures of a process that get a bundle, default 16; the rest is counted", 0 },
     { "per-failure", KEY_PER_FAILURE, "N", 0,
       "Bundles of failures of one kind (what, in which operand of which routine) at once, default 4; then one a minute",
@@ -102,6 +110,16 @@ static void parse_budget(const struct argp_state *state, const char *arg, opd_re
     }
 }
 
+static void parse_overhead(const struct argp_state *state, const char *arg, opd_record_options *record)
+{
+    char *end = NULL;
+    double percent = strtod(arg, &end);
+    if (end == arg || (*end != '\0' && strcmp(end, "%") != 0) || !(percent > 0 && percent <= 1000)) {
+        opd_usage_error(state, "--overhead: '%s' is not a percentage from above 0 to 1000", arg);
+    }
+    record->overhead = percent / 100;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     opd_record_options *record = &((record_options *)state->input)->record;
@@ -133,6 +151,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_BUNDLES:
         record->max_bundles = (uint32_t)opd_parse_count(state, "--bundles", arg, 0, UINT32_MAX);
+        return 0;
+    case KEY_FIRST:
+        record->first = (uint32_t)opd_parse_count(state, "--first", arg, 1, 65535);
+        return 0;
+    case KEY_OVERHEAD:
+        parse_overhead(state, arg, record);
         return 0;
     case KEY_NO_TRACKING:
         record->ignores_writes = true;
@@ -168,149 +192,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* As the user would type it: relative to the working directory where that is shorter. */
-static const char *shorten(const char *path)
-{
-    char here[4096];
-    if (getcwd(here, sizeof here) == NULL) {
-        return path;
-    }
-    size_t length = strlen(here);
-    return strncmp(path, here, length) == 0 && path[length] == '/' ? path + length + 1 : path;
-}
-
-/* What is missing of the data and the calls, and what would keep more. */
-static void print_losses(const opd_record_report *report)
-{
-    char count[48];
-    if (report->dropped > 0) {
-        opd_phrase_count(count, sizeof count, report->dropped, "call");
-        fprintf(stderr, "ops-debug: %s overwritten before being written; --match or --range keep fewer\n", count);
-    }
-    if (report->data_refused > 0) {
-        opd_phrase_count(count, sizeof count, report->data_refused, "operand");
-        fprintf(stderr, "ops-debug: no room for the data of %s, digests and statistics are kept; %s keeps more\n",
-                count, report->reduced[0] != '\0' ? "more room for the rings" : "a larger --budget");
-    }
-    if (report->reduced[0] != '\0') {
-        fprintf(stderr, "ops-debug: %s\n", report->reduced);
-    }
-    if (report->threads_lost > 0) {
-        opd_phrase_count(count, sizeof count, report->threads_lost, "thread");
-        fprintf(stderr, "ops-debug: the calls of %s are missing: no memory was left for their rings\n", count);
-    }
-}
-
-/* Failures that have no whole bundle, and runs that are not whole. */
-static void print_trouble(const opd_record_report *report)
-{
-    char count[48];
-    if (report->suppressed > 0) {
-        opd_phrase_count(count, sizeof count, report->suppressed, "more bundle");
-        fprintf(stderr, "ops-debug: %s counted but not written\n", count);
-    }
-    if (report->trouble[0] != '\0') {
-        fprintf(stderr, "ops-debug: %s\n", report->trouble);
-    }
-    if (report->bundles_cut > 1) {
-        fprintf(stderr, "ops-debug: %u failures in all have no whole bundle\n", report->bundles_cut);
-    }
-    if (report->run_trouble[0] != '\0') {
-        fprintf(stderr, "ops-debug: %s\n", report->run_trouble);
-    }
-}
-
-/* On standard error: standard output is the program's. */
-static void print_summary(const opd_record_report *report, const opd_record_options *record)
-{
-    char seen[32];
-    char stored[32];
-    char calls[48];
-    char threads[48];
-    char word[600];
-    if (report->calls == 0 && (record->match != NULL || record->range_last != 0)) {
-        fprintf(stderr, "ops-debug: no call was recorded: none passed%s%s%s\n",
-                record->match != NULL ? " --match " : "", record->match != NULL ? record->match : "",
-                record->range_last != 0 ? " --range" : "");
-    } else if (report->calls == 0) {
-        fprintf(stderr, "ops-debug: no call was seen: %s\n",
-                report->why_nothing[0] != '\0' ? report->why_nothing : "the program made none");
-    } else {
-        opd_phrase_bytes(seen, sizeof seen, report->bytes_seen);
-        opd_phrase_bytes(stored, sizeof stored, report->bytes_stored);
-        opd_phrase_count(calls, sizeof calls, report->calls, "call");
-        opd_phrase_count(threads, sizeof threads, report->threads, "thread");
-        fprintf(stderr, "ops-debug: %s in %s of %" PRIu64 " process%s, %s of operands, %s stored%s\n", calls, threads,
-                report->processes, report->processes == 1 ? "" : "es", seen, stored,
-                report->processes_audited == report->processes ? "" : "; by LD_PRELOAD alone");
-    }
-    print_losses(report);
-    size_t shown =
-        report->bundles < OPD_COUNT(report->bundle_paths) ? report->bundles : OPD_COUNT(report->bundle_paths);
-    for (size_t i = 0; i < shown; i++) {
-        fprintf(stderr, "ops-debug: %sbundle%s %s\n", opd_paint_on(stderr, OPD_PAINT_RED),
-                opd_paint_on(stderr, OPD_PAINT_OFF), shorten(report->bundle_paths[i]));
-    }
-    print_trouble(report);
-    if (shown > 0) {
-        bool can_run = opd_source_can_replay(report->bundle_paths[0]);
-        opd_phrase_shell(word, sizeof word, shorten(report->bundle_paths[0]));
-        fprintf(stderr, "next: ops-debug %s %s\n", can_run ? "replay" : "show", word);
-    }
-}
-
-/* How the calls were come by: LD_AUDIT beside LD_PRELOAD, or the latter alone, in some processes or all. */
-static const char *binding_name(const opd_record_report *report)
-{
-    return report->processes_audited == 0                  ? "preload"
-           : report->processes_audited < report->processes ? "audit, preload"
-                                                           : "audit";
-}
-
-static json_t *report_object(const opd_record_report *report, const opd_record_options *record)
-{
-    char idle[64];
-    json_t *document = json_object();
-    json_t *bundles = json_array();
-    opd_document_put(document, "calls", opd_document_count(report->calls));
-    opd_document_put(document, "calls_nested", opd_document_count(report->calls_nested));
-    opd_document_put(document, "dropped", opd_document_count(report->dropped));
-    opd_document_put(document, "data_refused", opd_document_count(report->data_refused));
-    opd_document_put(document, "processes", opd_document_count(report->processes));
-    opd_document_put(document, "processes_audited", opd_document_count(report->processes_audited));
-    opd_document_put(document, "binding", opd_document_text(binding_name(report)));
-    opd_document_put(document, "threads", opd_document_count(report->threads));
-    opd_document_put(document, "bytes_seen", opd_document_count(report->bytes_seen));
-    opd_document_put(document, "bytes_stored", opd_document_count(report->bytes_stored));
-    opd_triggers_print(idle, sizeof idle, opd_triggers_idle(record->triggers, record->capture));
-    opd_document_put(document, "idle_triggers", opd_document_text(idle));
-    opd_document_put(document, "failures", json_integer(report->bundles));
-    opd_document_put(document, "failures_cut", json_integer(report->bundles_cut));
-    opd_document_put(document, "suppressed", json_integer(report->suppressed));
-    for (size_t i = 0; i < report->bundles && i < OPD_COUNT(report->bundle_paths); i++) {
-        json_array_append_new(bundles, opd_document_text(report->bundle_paths[i]));
-    }
-    opd_document_put(document, "bundles", bundles);
-    opd_document_put(document, "threads_lost", opd_document_count(report->threads_lost));
-    opd_document_put(document, "reduced", opd_document_text(report->reduced));
-    opd_document_put(document, "why_nothing", opd_document_text(report->why_nothing));
-    opd_document_put(document, "run_trouble", opd_document_text(report->run_trouble));
-    opd_document_put(document, "trouble", opd_document_text(report->trouble));
-    if (WIFSIGNALED(report->exit_status)) {
-        opd_document_put(document, "signal", json_integer(WTERMSIG(report->exit_status)));
-    } else {
-        opd_document_put(document, "status", json_integer(WEXITSTATUS(report->exit_status)));
-    }
-    return document;
-}
-
 /* Not to standard output, which is the program's. */
 static void print_documents(const opd_record_report *report, const record_options *o, FILE *file)
 {
     if (!o->shared.is_json && file == NULL) {
         return;
     }
-    json_t *document = report_object(report, &o->record);
+    json_t *document = opd_record_document(report, &o->record);
     if (o->shared.is_json) {
         opd_document_print_to(document, stderr);
     }
@@ -429,7 +317,7 @@ static int run_program(record_options *o, opd_record_report *report, FILE *file)
     }
     print_documents(report, o, file);
     if (!o->shared.is_json && !o->shared.is_quiet) {
-        print_summary(report, &o->record);
+        opd_record_print_summary(report, &o->record);
     }
     return end_like(report->exit_status);
 }

@@ -15,6 +15,8 @@
 
 enum { KEY_CALL = 0x100, KEY_ENVIRONMENT, KEY_ALL, SHOWN_CALLS = 24 };
 
+#define TURNS_SHOWN 2u
+
 typedef struct show_options {
     opd_shared shared;
     const char *path;
@@ -399,6 +401,21 @@ static json_t *bundle_document(const opd_bundle *bundle, const opd_subject *chos
     return document;
 }
 
+/* Turns of a recording that had spent its allowance: the first of them, and how many there were. */
+static void print_turns(const opd_bundle *bundle)
+{
+    uint32_t turns = 0;
+    for (uint32_t i = 0; i < opd_bundle_event_count(bundle); i++) {
+        const opd_event *event = opd_bundle_event(bundle, i);
+        if (strcmp(event->kind, "overhead") == 0 && turns++ < TURNS_SHOWN) {
+            printf("overhead     %s (thread %u)\n", event->name, event->thread);
+        }
+    }
+    if (turns > TURNS_SHOWN) {
+        printf("overhead     %u turns in all\n", turns);
+    }
+}
+
 static void print_head(const opd_bundle *bundle)
 {
     const opd_header_info *header = opd_bundle_header(bundle);
@@ -421,6 +438,7 @@ static void print_head(const opd_bundle *bundle)
             printf("expected     outputs of call %" PRId64 " are expected values (%s)\n", event->value, event->name);
         }
     }
+    print_turns(bundle);
     if (state->unknown > 0) {
         printf("unknown      %" PRIu64 " record%s of kinds that this build does not know\n", state->unknown,
                opd_phrase_plural(state->unknown));

@@ -9,10 +9,9 @@
 #include "calls.h"
 #include "capture.h"
 #include "load.h"
+#include "ring_note.h"
 
 const opd_record_api *opd_api_other;
-
-#define NAME_WORDS 12u /* bytes of an event's name, in words */
 
 _Static_assert(OPD_CALL_HEAD_BYTES % 8 == 0 && sizeof(opd_value) % 8 == 0 && sizeof(opd_operand) % 8 == 0,
                "copied as words");
@@ -183,23 +182,10 @@ void opd_record_end(uint64_t token, const opd_call *call, int status)
 void opd_api_event(const char *kind, const char *name, int64_t value)
 {
     opd_slot *slot = opd_api_enter(__builtin_frame_address(0));
-    if (slot == NULL) {
-        return;
+    if (slot != NULL) {
+        opd_note_put(slot, kind, name, value);
+        opd_api_leave(slot);
     }
-    uint64_t text[3 + NAME_WORDS] = { 0 };
-    strncpy((char *)text, kind, 23);
-    strncpy((char *)(text + 3), name != NULL ? name : "", NAME_WORDS * 8 - 1);
-    uint32_t words = 1 + 3 + NAME_WORDS;
-    uint32_t size = OPD_R_WORDS + words;
-    uint64_t at;
-    if (opd_calls_reserve(slot, &at, size)) {
-        opd_api_head(slot, at, size, OPD_RECORD_EVENT, words, 0);
-        opd_ring_set(slot, at + OPD_R_STATE, OPD_STATE_COMPLETE);
-        opd_ring_set(slot, at + OPD_R_WORDS, (uint64_t)value);
-        put_bytes(slot, at + OPD_R_WORDS + 1, text, sizeof(text));
-        opd_ring_publish(slot, at, size);
-    }
-    opd_api_leave(slot);
 }
 
 void opd_record_range_push(const char *name)

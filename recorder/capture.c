@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 
 #include "crash.h"
+#include "firsts.h"
 #include "guarded.h"
 #include "known.h"
 #include "trigger.h"
@@ -191,32 +192,55 @@ static void note_health(opd_open_call *open, const opd_health *health)
     open->flags |= health->pos_inf + health->neg_inf > 0 ? OPD_OPEN_HAD_INF : 0;
 }
 
-void opd_capture_before(opd_slot *slot, opd_open_call *open, const opd_call *call)
+/* A part that says no more than what the contract says. */
+static void write_bare_parts(opd_slot *slot, const opd_open_call *open, const opd_call *call)
 {
-    bool is_invalid = (open->flags & OPD_OPEN_BAD_ARGS) != 0;
-    slot->pending.outcome = OPD_OUTCOME_OK;
-    note_scalars(open, call);
     for (int i = 0; i < call->operand_count; i++) {
-        const opd_operand *operand = &call->operands[i];
         /* Whether a result is there is known when it has been made. */
-        opd_operand_part part = { .flags = operand->flags & ~(uint32_t)OPD_OPERAND_ABSENT };
-        bool is_input = (operand->role & OPD_ROLE_IN) != 0;
-        bool has_memory = (operand->flags & (OPD_OPERAND_RETURNED | OPD_OPERAND_FRESH)) == 0;
-        if (has_memory && opd_tensor_check(&operand->view) == OPD_OK && opd_tensor_existing(&operand->view) > 0) {
-            bool must_read = is_input && (operand->flags & OPD_OPERAND_MUST_NOT_READ) == 0;
-            part.flags |= must_read ? 0 : OPD_OPERAND_MUST_NOT_READ;
-            bool has_gaps = is_mostly_gaps(&operand->view, opd_crash_guards != 0 ? GAPPY_SPAN : UNGUARDED_SPAN);
-            if (!must_read || is_invalid || operand->view.data == NULL || has_gaps) {
-                take_fetched(slot, &operand->view, &part);
-            } else {
-                take_plain(slot, &operand->view, &part);
-            }
-            if (must_read && (operand->flags & OPD_OPERAND_STATE) == 0) {
-                note_health(open, &part.health_before);
-            }
-        }
+        opd_operand_part part = { .flags = call->operands[i].flags & ~(uint32_t)OPD_OPERAND_ABSENT };
         write_part(slot, part_position(open, i), &part);
     }
+}
+
+static void read_operand(opd_slot *slot, opd_open_call *open, const opd_operand *operand, opd_operand_part *part)
+{
+    bool is_input = (operand->role & OPD_ROLE_IN) != 0;
+    bool has_memory = (operand->flags & (OPD_OPERAND_RETURNED | OPD_OPERAND_FRESH)) == 0;
+    if (!has_memory || opd_tensor_check(&operand->view) != OPD_OK || opd_tensor_existing(&operand->view) <= 0) {
+        return;
+    }
+    bool must_read = is_input && (operand->flags & OPD_OPERAND_MUST_NOT_READ) == 0;
+    part->flags |= must_read ? 0 : OPD_OPERAND_MUST_NOT_READ;
+    bool has_gaps = is_mostly_gaps(&operand->view, opd_crash_guards != 0 ? GAPPY_SPAN : UNGUARDED_SPAN);
+    bool is_invalid = (open->flags & OPD_OPEN_BAD_ARGS) != 0;
+    if (!must_read || is_invalid || operand->view.data == NULL || has_gaps) {
+        take_fetched(slot, &operand->view, part);
+    } else {
+        take_plain(slot, &operand->view, part);
+    }
+    if (must_read && (operand->flags & OPD_OPERAND_STATE) == 0) {
+        note_health(open, &part->health_before);
+    }
+}
+
+void opd_capture_before(opd_slot *slot, opd_open_call *open, const opd_call *call)
+{
+    const opd_control *control = opd_recorder.control;
+    slot->pending.outcome = OPD_OUTCOME_OK;
+    bool is_judged = (open->flags & OPD_OPEN_BAD_ARGS) != 0; /* a failure whatever is in its operands */
+    if (control->first != 0 && !is_judged && !opd_firsts_wants(call, control->first)) {
+        write_bare_parts(slot, open, call);
+        open->flags &= ~(uint32_t)OPD_OPEN_DATA;
+        return;
+    }
+    note_scalars(open, call);
+    for (int i = 0; i < call->operand_count; i++) {
+        opd_operand_part part = { .flags = call->operands[i].flags & ~(uint32_t)OPD_OPERAND_ABSENT };
+        read_operand(slot, open, &call->operands[i], &part);
+        write_part(slot, part_position(open, i), &part);
+    }
+    uint64_t now = opd_here_ticks();
+    opd_allowance_spend(slot, now - opd_ring_get(slot, open->position + OPD_R_BEGIN), now);
 }
 
 /* ----------------------------------------------------------------------------------------------------- on return */
@@ -343,7 +367,7 @@ static bool is_rewritten(const opd_call *call, int index)
     return false;
 }
 
-void opd_capture_after(opd_slot *slot, opd_open_call *open, const opd_call *call, const void *result)
+static void look_at_outputs(opd_slot *slot, opd_open_call *open, const opd_call *call, const void *result)
 {
     const opd_control *control = opd_recorder.control;
     opd_tensor view;
@@ -377,4 +401,11 @@ void opd_capture_after(opd_slot *slot, opd_open_call *open, const opd_call *call
             keep_output(slot, open, &view, i);
         }
     }
+}
+
+void opd_capture_after(opd_slot *slot, opd_open_call *open, const opd_call *call, const void *result)
+{
+    look_at_outputs(slot, open, call, result);
+    uint64_t now = opd_here_ticks();
+    opd_allowance_spend(slot, now - opd_ring_get(slot, open->position + OPD_R_END), now);
 }

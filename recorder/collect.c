@@ -33,24 +33,6 @@ void opd_collector_trouble(opd_collector *collector, const char *format, ...)
 
 /* ---------------------------------------------------------------------------------------------------- session */
 
-static bool has_steady_tsc(void)
-{
-#if defined(__x86_64__)
-    char line[8192];
-    bool is_steady = false;
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    while (file != NULL && !is_steady && fgets(line, sizeof(line), file) != NULL) {
-        is_steady = strstr(line, "constant_tsc") != NULL && strstr(line, "nonstop_tsc") != NULL;
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return is_steady;
-#else
-    return false;
-#endif
-}
-
 static void fill_control(opd_control *control, const opd_record_options *options, uint64_t budget, const char *out)
 {
     struct timespec now;
@@ -61,6 +43,8 @@ static void fill_control(opd_control *control, const opd_record_options *options
     control->timeout_ms = options->timeout_ms;
     control->magnitude = options->magnitude;
     control->sample = options->sample;
+    control->first = options->first;
+    control->overhead = options->overhead;
     control->tracks_writes = !options->ignores_writes;
     control->max_bundles = options->max_bundles;
     control->per_failure = options->per_failure;
@@ -68,7 +52,7 @@ static void fill_control(opd_control *control, const opd_record_options *options
     control->range_first = options->range_first;
     control->range_last = options->range_last;
     control->file_bytes = opd_session_file_bytes(budget);
-    control->has_tsc = has_steady_tsc();
+    control->has_tsc = opd_ticks_are_steady();
     control->ns_base = opd_now_ns();
     control->tsc_base = opd_now_ticks(control->has_tsc);
     clock_gettime(CLOCK_REALTIME, &now);
@@ -516,6 +500,7 @@ void opd_collector_round(opd_collector *collector)
     opd_collector_scan(collector);
     make_spares(collector);
     opd_ticks_calibrate(&collector->ticks, collector->control);
+    opd_ticks_check(collector);
     for (opd_watched *watched = collector->first; watched != NULL; watched = watched->next) {
         if (watched->is_done) {
             continue;
@@ -541,9 +526,7 @@ void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wa
         opd_window_write(collector, watched, &trigger);
     }
     opd_drain_close(collector, watched);
-    collector->report->suppressed += atomic_load(&process->suppressed);
-    collector->report->data_refused += atomic_load(&process->arena.refused);
-    collector->report->threads_lost += atomic_load(&process->threads_lost);
+    opd_tally_end(collector, watched);
     watched->is_done = true;
     unlink(watched->path);
     opd_wreck_remove(watched->path);

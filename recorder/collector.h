@@ -27,6 +27,7 @@ typedef struct opd_watched_slot {
     uint64_t position; /* drained up to here */
     uint32_t tid;      /* of the last record */
     uint64_t number;
+    uint64_t first_ns, last_ns; /* its calls so far lie between */
     bool is_named;
 } opd_watched_slot;
 
@@ -132,6 +133,10 @@ opd_status opd_collector_make_out(char *absolute, size_t size, const char *out);
 void opd_ticks_start(opd_ticks *ticks, const opd_control *control);
 /* Makes sure that ticks can be converted: waits until 10 ms have passed since the start, once. */
 void opd_ticks_calibrate(opd_ticks *ticks, opd_control *control);
+/* Has the processor a counter that can be trusted? $OPSDEBUG_CLOCK=monotonic says no. */
+bool opd_ticks_are_steady(void);
+/* Compares it with CLOCK_MONOTONIC; a drift is the report's trouble. */
+void opd_ticks_check(opd_collector *collector);
 uint64_t opd_ticks_to_ns(const opd_ticks *ticks, uint64_t value);
 uint64_t opd_now_ns(void);
 uint64_t opd_now_ticks(bool has_tsc);
@@ -144,6 +149,13 @@ opd_status opd_decode_call(opd_call *out, const opd_collector *collector, const 
 opd_status opd_decode_event(opd_event *out, const opd_collector *collector, const opd_ring_record *record);
 /* Operand part of a record; false when it has none. */
 bool opd_decode_part(opd_operand_part *out, const opd_ring_record *record, uint32_t index);
+
+/* --- the report */
+
+/* Counts a call that was drained. */
+void opd_tally_call(opd_collector *collector, opd_watched *watched, uint32_t index, const opd_call *call);
+/* Counts what an image leaves behind. */
+void opd_tally_end(opd_collector *collector, opd_watched *watched);
 
 /* --- bundles */
 

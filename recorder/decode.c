@@ -186,6 +186,14 @@ static void check_width(opd_call *call, const opd_process *process)
     }
 }
 
+/* Less what the recorder itself does between the two time stamps. */
+static uint64_t end_of(const opd_call *call, const opd_collector *collector, const opd_process *process, uint64_t ticks)
+{
+    uint64_t end = opd_ticks_to_ns(&collector->ticks, ticks);
+    uint64_t own = (uint64_t)((double)process->slice_ticks * collector->ticks.ns_per_tick);
+    return end > call->begin_ns && end - call->begin_ns > own ? end - own : call->begin_ns;
+}
+
 opd_status opd_decode_call(opd_call *out, const opd_collector *collector, const opd_watched *watched,
                            const opd_ring_record *record)
 {
@@ -212,7 +220,7 @@ opd_status opd_decode_call(opd_call *out, const opd_collector *collector, const 
     out->mxcsr = (uint32_t)(modules >> 48) & OPD_MXCSR_CONTROL;
     out->begin_ns = opd_ticks_to_ns(&collector->ticks, word_of(record, OPD_R_BEGIN));
     out->start_ns = out->begin_ns;
-    out->end_ns = is_complete ? opd_ticks_to_ns(&collector->ticks, word_of(record, OPD_R_END)) : 0;
+    out->end_ns = is_complete ? end_of(out, collector, watched->process, word_of(record, OPD_R_END)) : 0;
     out->seed = word_of(record, OPD_R_SEED);
     check_width(out, watched->process);
     take_parts(out, record);

@@ -119,20 +119,6 @@ static opd_status enter_thread(opd_collector *collector, opd_watched *watched, u
     return status;
 }
 
-static void count_call(opd_collector *collector, opd_watched *watched, const opd_call *call)
-{
-    watched->calls++;
-    collector->has_calls = true;
-    collector->report->calls++;
-    atomic_fetch_add_explicit(&collector->control->calls, 1, memory_order_relaxed);
-    collector->report->calls_nested += (call->flags & OPD_CALL_NESTED) != 0;
-    for (int i = 0; i < call->operand_count; i++) {
-        if (!opd_digest_is_none(&call->operands[i].before)) {
-            collector->report->bytes_seen += opd_tensor_packed_bytes(&call->operands[i].view);
-        }
-    }
-}
-
 /* At level meta nobody has looked at the call yet: what needs no operand is found here. */
 static void check_call(const opd_collector *collector, opd_watched *watched, uint32_t index, const opd_call *call)
 {
@@ -173,7 +159,7 @@ static opd_status put_record(opd_collector *collector, opd_watched *watched, uin
     check_call(collector, watched, index, call);
     run_writer(collector, watched);
     opd_status status = enter_thread(collector, watched, index, call->thread, call->number, call->begin_ns);
-    count_call(collector, watched, call);
+    opd_tally_call(collector, watched, index, call);
     if (status != OPD_OK || watched->run == NULL) {
         return status;
     }

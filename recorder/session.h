@@ -21,6 +21,7 @@
 #define OPD_SESSION_VARIABLE "OPSDEBUG_SESSION"
 #define OPD_SESSION_ROOT     "/dev/shm"
 #define OPD_PLACE_VARIABLE   "OPSDEBUG_SHM_DIR" /* a folder to use in place of OPD_SESSION_ROOT */
+#define OPD_CLOCK_VARIABLE   "OPSDEBUG_CLOCK"   /* "monotonic": no time stamp counter */
 #define OPD_CONTROL_FILE     "control"
 #define OPD_SPARE_COUNT      4u /* pre-sized files that wait for a process: it may not grow one under RLIMIT_FSIZE */
 #define OPD_CACHE_LINE       64
@@ -67,6 +68,8 @@ typedef struct opd_control {
     uint32_t timeout_ms;
     double magnitude;
     uint32_t sample;
+    uint32_t first;         /* operands of the first calls of each kind only; 0 = of all */
+    double overhead;        /* share of its time that reading operands may cost a thread; 0 = no limit */
     uint32_t tracks_writes; /* what has not been written to since is not read again, where the kernel can tell */
     uint32_t max_bundles;
     uint32_t per_failure; /* bundles of one kind of failure that come at once; then one in OPD_FAILURE_PAUSE_NS */
@@ -188,6 +191,11 @@ typedef struct opd_slot {
     uint64_t lease;       /* data chunk of this thread: serial + 1; 0 = none */
     uint64_t lease_index; /* where that chunk lies */
     uint64_t lease_used, lease_bytes;
+    double credit; /* ticks that reading operands may take (allowance.h) */
+    uint64_t paid_at, spent_calls;
+    uint32_t is_spent;
+    _Atomic uint64_t own_ticks;    /* that reading operands took */
+    _Atomic uint64_t unread_calls; /* whose operands were not read for that */
     _Alignas(OPD_CACHE_LINE) uint32_t tid;
     char name[16];
     _Alignas(OPD_CACHE_LINE) _Atomic uint64_t tail; /* the collector has written everything before it */
@@ -261,6 +269,7 @@ typedef struct opd_process {
     uint64_t start_time;    /* of the process, from /proc: tells a reused pid */
     uint64_t pid_namespace; /* inode; the pid means nothing in another one. 0 = unknown */
     uint64_t attach_ticks;
+    uint64_t slice_ticks;                              /* between the two time stamps of a call that does nothing */
     uint32_t thread_limit;                             /* slots that fit the mapping */
     _Atomic uint32_t slots_used;                       /* slots ever asked for */
     _Atomic uint32_t slot_states[OPD_PROCESS_THREADS]; /* opd_slot_state */

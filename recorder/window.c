@@ -78,6 +78,12 @@ opd_status opd_bundle_begin(opd_writer **out, char *path, size_t size, const opd
                  control->sample);
         status = opd_writer_event(writer, &event);
     }
+    if (status == OPD_OK && control->first > 0 && control->capture != OPD_CAPTURE_META) {
+        opd_event event = { .kind = "note", .time_ns = opd_now_ns(), .value = control->first };
+        snprintf(event.name, sizeof(event.name), "operands of the first %u calls of each kind were read",
+                 control->first);
+        status = opd_writer_event(writer, &event);
+    }
     if (status != OPD_OK) {
         opd_writer_abandon(writer, true);
         return status;
@@ -220,7 +226,16 @@ static opd_status note_operands(window *at, opd_call *call, const opd_ring_recor
 static opd_status put_content(const window *at, const content *found)
 {
     const void *bytes = find_content(at, found);
-    return bytes != NULL ? opd_writer_tensor(at->writer, &found->digest, &found->view, bytes) : OPD_OK;
+    if (bytes == NULL) {
+        return OPD_OK;
+    }
+    opd_record_report *report = at->collector->report;
+    uint64_t before = opd_writer_size(at->writer);
+    opd_status status = opd_writer_tensor(at->writer, &found->digest, &found->view, bytes);
+    uint64_t stored = opd_writer_size(at->writer) - before;
+    report->content_raw += stored > 0 ? opd_tensor_packed_bytes(&found->view) : 0; /* else it was there already */
+    report->content_stored += stored;
+    return status;
 }
 
 /* The failing call's first, then back in time: should the disk fill up, the most wanted are there. */
@@ -236,6 +251,18 @@ static opd_status put_contents(const window *at)
     return status;
 }
 
+static void place_failure(opd_failure *failure, const opd_shared_trigger *trigger, const opd_call *call)
+{
+    if (trigger->operand < 0 || trigger->operand >= call->operand_count) {
+        return;
+    }
+    const opd_operand *operand = &call->operands[trigger->operand];
+    snprintf(failure->operand, sizeof(failure->operand), "%s", operand->name);
+    if (trigger->element >= 0 && opd_window_locate(failure->index, &operand->view, trigger->element)) {
+        failure->index_rank = operand->view.rank;
+    }
+}
+
 /* Where and why, in words, now that the failing call is at hand. */
 static void describe_failure(window *at, opd_call *call)
 {
@@ -244,13 +271,7 @@ static void describe_failure(window *at, opd_call *call)
     char text[256];
     const opd_operand *overflow = NULL;
     bool is_legal = call->op == NULL || opd_call_check(call, text, sizeof(text), &overflow);
-    if (trigger->operand >= 0 && trigger->operand < call->operand_count) {
-        const opd_operand *operand = &call->operands[trigger->operand];
-        snprintf(failure->operand, sizeof(failure->operand), "%s", operand->name);
-        if (trigger->element >= 0 && opd_window_locate(failure->index, &operand->view, trigger->element)) {
-            failure->index_rank = operand->view.rank;
-        }
-    }
+    place_failure(failure, trigger, call);
     char what[200];
     opd_call_describe(what, sizeof(what), call);
     const char *given = trigger->reason[0] != '\0' ? trigger->reason : NULL;

@@ -112,11 +112,11 @@ enum {
     OPD_OPERAND_NOT_KEPT = 1 << 3,      /* too large for the budget: digest and statistics only */
     OPD_OPERAND_INDEX = 1 << 4,
     OPD_OPERAND_HAS_HEALTH = 1 << 5, /* health_before (and _after for outputs) are filled */
-    OPD_OPERAND_KNOWN = 1 << 7,      /* its content was that of an earlier call, by digest: it was not copied again */
-    OPD_OPERAND_TRACKED = 1 << 8,    /* and by the kernel's word that nobody wrote to it: it was not read again */
     OPD_OPERAND_ABSENT = 1 << 6,     /* optional and not given: dtype NONE, no view */
     OPD_OPERAND_FRESH = 1 << 7,      /* made by the operator: it has no memory before the call */
     OPD_OPERAND_STATE = 1 << 8,      /* state of a random generator: bytes that are no numbers */
+    OPD_OPERAND_KNOWN = 1 << 12,     /* its content was that of an earlier call, by digest: it was not copied again */
+    OPD_OPERAND_TRACKED = 1 << 13,   /* and by the kernel's word that nobody wrote to it: it was not read again */
 };
 
 typedef struct opd_operand {

@@ -154,6 +154,8 @@ typedef struct opd_record_options {
     const char *match;       /* glob over routine names; NULL = all */
     uint64_t range_first, range_last; /* call numbers in a thread; 0, 0 = all */
     uint32_t sample;         /* keep data of every n-th call; 0, 1 = all */
+    uint32_t first;          /* read operands of the first calls of each kind (operator, dtypes, shapes, attributes) only; 0 = of all */
+    double overhead;         /* share of its time that reading operands may cost a thread, 0.05; then calls go without for a while; 0 = no limit */
     bool ignores_writes;     /* what was seen before is read again each time, even where the kernel can tell that nobody wrote to it */
     uint32_t max_bundles;    /* failures written per process, default 16; the rest is counted */
     uint32_t per_failure;    /* of them of one kind (what happened, in which operand of which routine) at once, default 4; then one a minute */
@@ -167,11 +169,39 @@ typedef struct opd_record_options {
     { .capture = OPD_CAPTURE_INPUTS, .triggers = OPD_TRIGGER_NAN | OPD_TRIGGER_INF | OPD_TRIGGER_CRASH | OPD_TRIGGER_CONTRACT | OPD_TRIGGER_TIMEOUT | OPD_TRIGGER_API, \
       .timeout_ms = 60000, .budget = (uint64_t)256 << 20, .max_bundles = 16, .per_failure = 4 }
 
+/* The calls of an operator. */
+typedef struct opd_record_operator {
+    char name[OPD_NAME];
+    uint64_t calls;
+    uint64_t ns;    /* of those that are not inside another recorded call */
+    uint64_t bytes; /* of operands read */
+} opd_record_operator;
+
+/* Failures of one kind. */
+typedef struct opd_record_failure {
+    uint32_t outcome; /* opd_outcome */
+    char routine[OPD_NAME];
+    uint64_t seen, written;
+} opd_record_failure;
+
 typedef struct opd_record_report {
     int exit_status;         /* wait status of the program */
     uint64_t calls, calls_nested, dropped, processes, threads;
     uint64_t bytes_seen, bytes_stored;
     uint64_t data_refused;   /* operands whose data found no room in the budget: digests and statistics only */
+    opd_record_operator operators[64]; /* in the order of their first calls; the last may stand for all others */
+    uint32_t operator_count;
+    opd_record_failure failures[32];
+    uint32_t failure_kinds;
+    uint64_t bytes_known;    /* of bytes_seen: were there in an earlier call, and not copied again */
+    uint64_t bytes_tracked;  /* of bytes_known: not read again either, since nobody had written to them */
+    uint64_t bytes_kept;     /* put into the keep area */
+    uint64_t content_raw, content_stored; /* operands in the bundles of failures and requests: as they are, and as stored */
+    uint64_t own_ns, thread_ns; /* time that reading operands took, of the threads' time from first to last call */
+    uint64_t unread_calls;   /* recorded without their operands, to stay within `overhead` */
+    uint32_t call_own_ns;    /* the recorder's own part of each call, taken off its end */
+    double clock_drift;      /* of the time stamps against CLOCK_MONOTONIC, since they were calibrated */
+    char untracked[96];      /* why writes were not tracked; "" = they were, or nothing asked for it */
     uint32_t bundles;        /* bundles of failures and requests written */
     uint32_t bundles_cut;    /* failure bundles that stayed .partial, or could not be begun; trouble tells of the first */
     uint32_t suppressed;     /* failures counted but not written */

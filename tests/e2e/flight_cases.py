@@ -106,8 +106,79 @@ def failures_of_one_kind_leave_room_for_others():
     assert (run.report["bundles"], run.report["suppressed"]) == ("2", "78"), run.report
 
 
+def first_calls_of_each_kind_keep_their_operands():
+    """Two kinds of products and a sum of squares, in turns: the operands of two calls of each are read, and the bundle says so."""
+    need_numpy()
+    run = Run(script("""
+        import numpy as np
+        a, b = np.ones((16, 16)), np.ones((16, 8))
+        for i in range(5):
+            a @ a.copy(); a @ b; np.dot(a[0], a[1])
+        """), ["first=2"])
+    read = {}
+    for call in run.runs[0].calls:
+        kind = call["what"].split(", alpha")[0]
+        if kind == "sdot(n=2)":  # numpy tries its BLAS once
+            continue
+        read.setdefault(kind, []).append([operand["before"] != "-" for operand in call["operands"].values()].count(True) > 0)
+    assert len(read) == 3 and all(taken == [True, True, False, False, False] for taken in read.values()), read
+    notes = [event["name"] for event in run.runs[0].events if event["kind"] == "note"]
+    assert notes == ["operands of the first 2 calls of each kind were read"], notes
+    child = same_as_alone([VICTIM, "forks"], ["first=1"])
+    assert sorted([call["operands"]["A"]["before"] != "-" for call in bundle.calls] for bundle in child.runs) == \
+        [[True, False], [True, False, False, False]], "a child begins anew"
+
+
+def spent_allowance_is_announced_and_calls_go_on():
+    """Far more is to be read than a ten-thousandth of the time allows: calls without operands, all of them counted, and what was asked for in words."""
+    need_numpy()
+    program = script("""
+        import numpy as np
+        r = np.random.default_rng(1)
+        for i in range(300):
+            a = r.standard_normal((200, 200))
+            a @ a.T[:, :8]
+        """)
+    out = tempfile.mkdtemp(prefix="record-")
+    done = ops_debug("record", "--json", "--overhead", "0.01", "-o", out, "--", *program)
+    document = json.loads(done.stderr)
+    run = Bundle([os.path.join(out, name) for name in os.listdir(out) if name.startswith("run-")][0])
+    calls = [call for call in run.calls if call["what"].startswith("dgemm")]
+    unread = [call for call in calls if all(operand["before"] == "-" for operand in call["operands"].values())]
+    events = [event["name"] for event in run.events if event["kind"] == "overhead"]
+    assert len(calls) == 300 and document["unread_calls"] == len(unread) > 0, (len(calls), document)
+    assert events[0].startswith("the 0.01 % of time allowed are spent"), events
+    assert all(first.startswith("the ") != second.startswith("the ") for first, second in zip(events, events[1:])), events
+    assert document["own_ns"] > 0 and document["thread_ns"] > document["own_ns"], document
+    done = ops_debug("record", "--overhead", "x", "-o", out, "--", "/bin/true")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+    shown = " ".join(ops_debug("show", run.path).stdout.split())
+    assert "operands are not read from here on" in shown, shown[-2000:]
+
+
+def summary_names_operators_and_what_was_seen_before():
+    document = json.loads(ops_debug("record", "--json", "-o", tempfile.mkdtemp(prefix="record-"), "--", CHANGE, "store").stderr)
+    calls = 12 + 12 + 16 + 20
+    assert [(line["name"], line["calls"]) for line in document["operators"]] == [("sgemv", calls)], document["operators"]
+    assert document["operators"][0]["bytes"] == document["bytes_seen"] and document["operators"][0]["ns"] > 0
+    weights = 512 * 512 * 4
+    # Each content is copied when it is new and when it is seen again; from the third call on it is known.
+    vectors = document["bytes_known"] - (calls - 4 * 2) * weights
+    assert 0 <= vectors < calls * 2 * 2048, document
+    assert document["bytes_kept"] >= 4 * weights and document["bytes_tracked"] <= document["bytes_known"]
+    done = ops_debug("record", "--per-failure", "1", "-o", tempfile.mkdtemp(prefix="record-"), "--", VICTIM, "two_failures", "20")
+    assert "dgemm 20 calls" in done.stderr and "dscal 20 calls" in done.stderr, done.stderr
+    assert "inf in dgemm: 20 seen, 1 written" in done.stderr and "inf in dscal: 20 seen, 1 written" in done.stderr, done.stderr
+
+
+def clock_of_the_kernel_serves_where_the_counter_does_not():
+    run = Run([VICTIM, "basic", "50"], env=dict(os.environ, OPSDEBUG_CLOCK="monotonic"))
+    times = [int(call["ns"]) for call in run.runs[0].calls]
+    assert len(times) == 50 and 0 < sum(times) < 10**9, times
+
+
 CHANGE = os.path.join(TESTS, "change_victim")
-KNOWN, TRACKED, NOT_KEPT = 128, 256, 8
+KNOWN, TRACKED = 1 << 12, 1 << 13
 
 
 def seen_inputs(bundle):

@@ -45,6 +45,8 @@ static opd_status set_option(opd_record_options *options, char *word)
         options->max_bundles = (uint32_t)strtoul(value, NULL, 10);
     } else if (strcmp(word, "per_failure") == 0) {
         options->per_failure = (uint32_t)strtoul(value, NULL, 10);
+    } else if (strcmp(word, "first") == 0) {
+        options->first = (uint32_t)strtoul(value, NULL, 10);
     } else if (strcmp(word, "tracking") == 0) {
         options->ignores_writes = strcmp(value, "off") == 0;
     } else if (strcmp(word, "preload") == 0) {

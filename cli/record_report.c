@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The report of a recording: short as lines, complete as a document.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "phrases.h"
+#include "record_report.h"
+#include "screen.h"
+#include "source.h"
+
+#define OPERATORS_SHOWN 3u
+#define COST_LEAST_NS   UINT64_C(100000000) /* of shorter runs a share says nothing */
+
+/* As the user would type it: relative to the working directory where that is shorter. */
+static const char *shorten(const char *path)
+{
+    char here[4096];
+    if (getcwd(here, sizeof here) == NULL) {
+        return path;
+    }
+    size_t length = strlen(here);
+    return strncmp(path, here, length) == 0 && path[length] == '/' ? path + length + 1 : path;
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const opd_record_operator *a = left;
+    const opd_record_operator *b = right;
+    return a->ns != b->ns ? (a->ns < b->ns) - (a->ns > b->ns) : strcmp(a->name, b->name);
+}
+
+/* Where the time went: the three operators that took most. */
+static void print_operators(const opd_record_report *report)
+{
+    static opd_record_operator sorted[OPD_COUNT(report->operators)];
+    memcpy(sorted, report->operators, sizeof sorted);
+    qsort(sorted, report->operator_count, sizeof sorted[0], by_time);
+    for (uint32_t i = 0; i < report->operator_count && i < OPERATORS_SHOWN; i++) {
+        char count[48];
+        char time[32];
+        opd_phrase_count(count, sizeof count, sorted[i].calls, "call");
+        opd_phrase_time(time, sizeof time, sorted[i].ns);
+        fprintf(stderr, "%s%s %s %s", i == 0 ? "ops-debug: " : ", ", sorted[i].name, count, time);
+    }
+    if (report->operator_count > OPERATORS_SHOWN) {
+        fprintf(stderr, ", %u more operators", report->operator_count - OPERATORS_SHOWN);
+    }
+    fputs(report->operator_count > 0 ? "\n" : "", stderr);
+}
+
+/* What reading operands took and saved. */
+static void print_cost(const opd_record_report *report, const opd_record_options *record)
+{
+    char known[32];
+    char tracked[32];
+    char count[48];
+    if (report->bytes_known > 0) {
+        opd_phrase_bytes(known, sizeof known, report->bytes_known);
+        opd_phrase_bytes(tracked, sizeof tracked, report->bytes_tracked);
+        fprintf(stderr,
+                "ops-debug: %s of operands had been seen before and were not copied again, %s of them not read\n",
+                known, tracked);
+    }
+    if (report->own_ns > 0 && report->thread_ns >= COST_LEAST_NS) {
+        fprintf(stderr, "ops-debug: reading operands took %.1f %% of the threads' time%s\n",
+                100.0 * (double)report->own_ns / (double)report->thread_ns,
+                record->overhead > 0 ? "" : "; --overhead PERCENT limits it");
+    }
+    if (report->unread_calls > 0) {
+        opd_phrase_count(count, sizeof count, report->unread_calls, "call");
+        fprintf(stderr, "ops-debug: %s recorded without operands, to stay within --overhead %g\n", count,
+                record->overhead * 100);
+    }
+}
+
+/* What is missing of the data and the calls, and what would keep more. */
+static void print_losses(const opd_record_report *report)
+{
+    char count[48];
+    if (report->dropped > 0) {
+        opd_phrase_count(count, sizeof count, report->dropped, "call");
+        fprintf(stderr, "ops-debug: %s overwritten before being written; --match or --range keep fewer\n", count);
+    }
+    if (report->data_refused > 0) {
+        opd_phrase_count(count, sizeof count, report->data_refused, "operand");
+        fprintf(stderr, "ops-debug: no room for the data of %s, digests and statistics are kept; %s keeps more\n",
+                count, report->reduced[0] != '\0' ? "more room for the rings" : "a larger --budget");
+    }
+    if (report->reduced[0] != '\0') {
+        fprintf(stderr, "ops-debug: %s\n", report->reduced);
+    }
+    if (report->threads_lost > 0) {
+        opd_phrase_count(count, sizeof count, report->threads_lost, "thread");
+        fprintf(stderr, "ops-debug: the calls of %s are missing: no memory was left for their rings\n", count);
+    }
+}
+
+/* Failures that have no whole bundle, and runs that are not whole. */
+static void print_trouble(const opd_record_report *report)
+{
+    char count[48];
+    if (report->suppressed > 0) {
+        opd_phrase_count(count, sizeof count, report->suppressed, "more bundle");
+        fprintf(stderr, "ops-debug: %s counted but not written\n", count);
+        for (uint32_t i = 0; i < report->failure_kinds; i++) {
+            const opd_record_failure *failure = &report->failures[i];
+            fprintf(stderr, "ops-debug:   %s in %s: %" PRIu64 " seen, %" PRIu64 " written\n",
+                    opd_outcome_name((opd_outcome)failure->outcome), failure->routine, failure->seen, failure->written);
+        }
+    }
+    if (report->trouble[0] != '\0') {
+        fprintf(stderr, "ops-debug: %s\n", report->trouble);
+    }
+    if (report->bundles_cut > 1) {
+        fprintf(stderr, "ops-debug: %u failures in all have no whole bundle\n", report->bundles_cut);
+    }
+    if (report->run_trouble[0] != '\0') {
+        fprintf(stderr, "ops-debug: %s\n", report->run_trouble);
+    }
+}
+
+/* On standard error: standard output is the program's. */
+void opd_record_print_summary(const opd_record_report *report, const opd_record_options *record)
+{
+    char seen[32];
+    char stored[32];
+    char calls[48];
+    char threads[48];
+    char word[600];
+    if (report->calls == 0 && (record->match != NULL || record->range_last != 0)) {
+        fprintf(stderr, "ops-debug: no call was recorded: none passed%s%s%s\n",
+                record->match != NULL ? " --match " : "", record->match != NULL ? record->match : "",
+                record->range_last != 0 ? " --range" : "");
+    } else if (report->calls == 0) {
+        fprintf(stderr, "ops-debug: no call was seen: %s\n",
+                report->why_nothing[0] != '\0' ? report->why_nothing : "the program made none");
+    } else {
+        opd_phrase_bytes(seen, sizeof seen, report->bytes_seen);
+        opd_phrase_bytes(stored, sizeof stored, report->bytes_stored);
+        opd_phrase_count(calls, sizeof calls, report->calls, "call");
+        opd_phrase_count(threads, sizeof threads, report->threads, "thread");
+        fprintf(stderr, "ops-debug: %s in %s of %" PRIu64 " process%s, %s of operands, %s stored%s\n", calls, threads,
+                report->processes, report->processes == 1 ? "" : "es", seen, stored,
+                report->processes_audited == report->processes ? "" : "; by LD_PRELOAD alone");
+    }
+    print_operators(report);
+    print_cost(report, record);
+    print_losses(report);
+    size_t shown =
+        report->bundles < OPD_COUNT(report->bundle_paths) ? report->bundles : OPD_COUNT(report->bundle_paths);
+    for (size_t i = 0; i < shown; i++) {
+        fprintf(stderr, "ops-debug: %sbundle%s %s\n", opd_paint_on(stderr, OPD_PAINT_RED),
+                opd_paint_on(stderr, OPD_PAINT_OFF), shorten(report->bundle_paths[i]));
+    }
+    print_trouble(report);
+    if (shown > 0) {
+        bool can_run = opd_source_can_replay(report->bundle_paths[0]);
+        opd_phrase_shell(word, sizeof word, shorten(report->bundle_paths[0]));
+        fprintf(stderr, "next: ops-debug %s %s\n", can_run ? "replay" : "show", word);
+    }
+}
+
+/* How the calls were come by: LD_AUDIT beside LD_PRELOAD, or the latter alone, in some processes or all. */
+static const char *binding_name(const opd_record_report *report)
+{
+    return report->processes_audited == 0                  ? "preload"
+           : report->processes_audited < report->processes ? "audit, preload"
+                                                           : "audit";
+}
+
+static void put_operators(json_t *document, const opd_record_report *report)
+{
+    json_t *operators = json_array();
+    json_t *kinds = json_array();
+    for (uint32_t i = 0; i < report->operator_count; i++) {
+        json_t *line = json_object();
+        opd_document_put(line, "name", opd_document_text(report->operators[i].name));
+        opd_document_put(line, "calls", opd_document_count(report->operators[i].calls));
+        opd_document_put(line, "ns", opd_document_count(report->operators[i].ns));
+        opd_document_put(line, "bytes", opd_document_count(report->operators[i].bytes));
+        json_array_append_new(operators, line);
+    }
+    for (uint32_t i = 0; i < report->failure_kinds; i++) {
+        json_t *line = json_object();
+        opd_document_put(line, "outcome",
+                         opd_document_text(opd_outcome_name((opd_outcome)report->failures[i].outcome)));
+        opd_document_put(line, "routine", opd_document_text(report->failures[i].routine));
+        opd_document_put(line, "seen", opd_document_count(report->failures[i].seen));
+        opd_document_put(line, "written", opd_document_count(report->failures[i].written));
+        json_array_append_new(kinds, line);
+    }
+    opd_document_put(document, "operators", operators);
+    opd_document_put(document, "failure_kinds", kinds);
+}
+
+static void put_cost(json_t *document, const opd_record_report *report)
+{
+    opd_document_put(document, "bytes_known", opd_document_count(report->bytes_known));
+    opd_document_put(document, "bytes_tracked", opd_document_count(report->bytes_tracked));
+    opd_document_put(document, "bytes_kept", opd_document_count(report->bytes_kept));
+    opd_document_put(document, "content_raw", opd_document_count(report->content_raw));
+    opd_document_put(document, "content_stored", opd_document_count(report->content_stored));
+    opd_document_put(document, "own_ns", opd_document_count(report->own_ns));
+    opd_document_put(document, "thread_ns", opd_document_count(report->thread_ns));
+    opd_document_put(document, "unread_calls", opd_document_count(report->unread_calls));
+    opd_document_put(document, "call_own_ns", json_integer(report->call_own_ns));
+    opd_document_put(document, "clock_drift", opd_document_real(report->clock_drift));
+    opd_document_put(document, "untracked", opd_document_text(report->untracked));
+}
+
+json_t *opd_record_document(const opd_record_report *report, const opd_record_options *record)
+{
+    char idle[64];
+    json_t *document = json_object();
+    json_t *bundles = json_array();
+    opd_document_put(document, "calls", opd_document_count(report->calls));
+    opd_document_put(document, "calls_nested", opd_document_count(report->calls_nested));
+    opd_document_put(document, "dropped", opd_document_count(report->dropped));
+    opd_document_put(document, "data_refused", opd_document_count(report->data_refused));
+    opd_document_put(document, "processes", opd_document_count(report->processes));
+    opd_document_put(document, "processes_audited", opd_document_count(report->processes_audited));
+    opd_document_put(document, "binding", opd_document_text(binding_name(report)));
+    opd_document_put(document, "threads", opd_document_count(report->threads));
+    opd_document_put(document, "bytes_seen", opd_document_count(report->bytes_seen));
+    opd_document_put(document, "bytes_stored", opd_document_count(report->bytes_stored));
+    opd_triggers_print(idle, sizeof idle, opd_triggers_idle(record->triggers, record->capture));
+    opd_document_put(document, "idle_triggers", opd_document_text(idle));
+    opd_document_put(document, "failures", json_integer(report->bundles));
+    opd_document_put(document, "failures_cut", json_integer(report->bundles_cut));
+    opd_document_put(document, "suppressed", json_integer(report->suppressed));
+    for (size_t i = 0; i < report->bundles && i < OPD_COUNT(report->bundle_paths); i++) {
+        json_array_append_new(bundles, opd_document_text(report->bundle_paths[i]));
+    }
+    opd_document_put(document, "bundles", bundles);
+    put_operators(document, report);
+    put_cost(document, report);
+    opd_document_put(document, "threads_lost", opd_document_count(report->threads_lost));
+    opd_document_put(document, "reduced", opd_document_text(report->reduced));
+    opd_document_put(document, "why_nothing", opd_document_text(report->why_nothing));
+    opd_document_put(document, "run_trouble", opd_document_text(report->run_trouble));
+    opd_document_put(document, "trouble", opd_document_text(report->trouble));
+    if (WIFSIGNALED(report->exit_status)) {
+        opd_document_put(document, "signal", json_integer(WTERMSIG(report->exit_status)));
+    } else {
+        opd_document_put(document, "status", json_integer(WEXITSTATUS(report->exit_status)));
+    }
+    return document;
+}

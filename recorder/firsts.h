@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first few calls of each kind: operator, dtypes, shapes, attributes. */
+#ifndef OPD_FIRSTS_H
+#define OPD_FIRSTS_H
+
+#include <opsdebug/op.h>
+
+/* Is the call one of the first `limit` of its kind in this process? Threads count together, without waiting. */
+bool opd_firsts_wants(const opd_call *call, uint32_t limit);
+
+/* The process has attached: all kinds are new. */
+void opd_firsts_reset(void);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the report says of the calls: by operator, of their data, and of what recording them took. */
+#include <stdio.h>
+#include <string.h>
+
+#include "collector.h"
+
+/* The line of an operator; those that find no line of their own share the last. */
+static opd_record_operator *line_of(opd_record_report *report, const char *name)
+{
+    for (uint32_t i = 0; i < report->operator_count; i++) {
+        if (strcmp(report->operators[i].name, name) == 0) {
+            return &report->operators[i];
+        }
+    }
+    if (report->operator_count + 1 < OPD_COUNT(report->operators)) {
+        opd_record_operator *line = &report->operators[report->operator_count++];
+        snprintf(line->name, sizeof(line->name), "%s", name);
+        return line;
+    }
+    opd_record_operator *last = &report->operators[OPD_COUNT(report->operators) - 1];
+    if (last->name[0] == '\0') {
+        snprintf(last->name, sizeof(last->name), "(others)");
+        report->operator_count++;
+    }
+    return last;
+}
+
+static void count_operands(opd_record_report *report, opd_record_operator *line, const opd_call *call)
+{
+    for (int i = 0; i < call->operand_count; i++) {
+        const opd_operand *operand = &call->operands[i];
+        if (opd_digest_is_none(&operand->before)) {
+            continue;
+        }
+        uint64_t bytes = opd_tensor_packed_bytes(&operand->view);
+        report->bytes_seen += bytes;
+        line->bytes += bytes;
+        report->bytes_known += (operand->flags & OPD_OPERAND_KNOWN) != 0 ? bytes : 0;
+        report->bytes_tracked += (operand->flags & OPD_OPERAND_TRACKED) != 0 ? bytes : 0;
+    }
+}
+
+static void end_span(opd_record_report *report, opd_watched_slot *known)
+{
+    report->thread_ns += known->last_ns > known->first_ns ? known->last_ns - known->first_ns : 0;
+    known->first_ns = 0;
+    known->last_ns = 0;
+}
+
+void opd_tally_call(opd_collector *collector, opd_watched *watched, uint32_t index, const opd_call *call)
+{
+    opd_record_report *report = collector->report;
+    opd_watched_slot *known = &watched->slots[index];
+    bool is_nested = (call->flags & OPD_CALL_NESTED) != 0;
+    opd_record_operator *line = line_of(report, call->name);
+    watched->calls++;
+    collector->has_calls = true;
+    report->calls++;
+    report->calls_nested += is_nested;
+    atomic_fetch_add_explicit(&collector->control->calls, 1, memory_order_relaxed);
+    line->calls++;
+    if (call->end_ns > call->begin_ns && !is_nested) {
+        line->ns += call->end_ns - call->begin_ns;
+    }
+    if (call->number == 1) {
+        end_span(report, known); /* another thread has the slot */
+    }
+    known->first_ns = known->first_ns == 0 ? call->begin_ns : known->first_ns;
+    known->last_ns = call->end_ns > known->last_ns ? call->end_ns : known->last_ns;
+    count_operands(report, line, call);
+}
+
+static void count_kinds(opd_record_report *report, opd_process *process)
+{
+    for (uint32_t i = 0; i < OPD_FAILURE_KINDS; i++) {
+        opd_failure_kind *kind = &process->kinds[i];
+        uint32_t seen = atomic_load(&kind->seen);
+        if (seen == 0) {
+            continue;
+        }
+        char routine[OPD_NAME];
+        snprintf(routine, sizeof(routine), "%.*s", (int)sizeof(kind->routine) - 1, kind->routine);
+        opd_record_failure *failure = NULL;
+        for (uint32_t k = 0; k < report->failure_kinds && failure == NULL; k++) {
+            bool is_it =
+                report->failures[k].outcome == kind->outcome && strcmp(report->failures[k].routine, routine) == 0;
+            failure = is_it ? &report->failures[k] : NULL;
+        }
+        if (failure == NULL && report->failure_kinds < OPD_COUNT(report->failures)) {
+            failure = &report->failures[report->failure_kinds++];
+            failure->outcome = kind->outcome;
+            memcpy(failure->routine, routine, sizeof(routine));
+        }
+        if (failure != NULL) {
+            failure->seen += seen;
+            failure->written += atomic_load(&kind->written);
+        }
+    }
+}
+
+void opd_tally_end(opd_collector *collector, opd_watched *watched)
+{
+    opd_record_report *report = collector->report;
+    opd_process *process = watched->process;
+    uint64_t own = 0;
+    report->suppressed += atomic_load(&process->suppressed);
+    report->data_refused += atomic_load(&process->arena.refused);
+    report->threads_lost += atomic_load(&process->threads_lost);
+    report->bytes_kept += atomic_load(&process->arena.keep_bytes);
+    for (uint32_t i = 0; i < OPD_PROCESS_THREADS; i++) {
+        opd_slot *slot = opd_session_slot(process, i);
+        end_span(report, &watched->slots[i]);
+        if (slot != NULL) {
+            own += atomic_load(&slot->own_ticks);
+            report->unread_calls += atomic_load(&slot->unread_calls);
+        }
+    }
+    report->own_ns += (uint64_t)((double)own * collector->ticks.ns_per_tick);
+    report->call_own_ns = (uint32_t)((double)process->slice_ticks * collector->ticks.ns_per_tick);
+    if (report->untracked[0] == '\0') {
+        snprintf(report->untracked, sizeof(report->untracked), "%.95s", process->why_untracked);
+    }
+    count_kinds(report, process);
+}
