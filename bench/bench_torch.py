@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-BUILD = sys.argv[1]
+BUILD = os.path.abspath(sys.argv[1])
 PAIRS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
 STEPS = 30
 PYTHON = "/usr/bin/python3"

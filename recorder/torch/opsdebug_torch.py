@@ -35,7 +35,6 @@ class Library:
 
     def __init__(self):
         own = ctypes.PyDLL(None)
-        self.enabled = ctypes.c_bool.in_dll(own, "opd_record_enabled")
         sizes = (ctypes.c_uint32 * 4)()
         own.opd_record_layout(sizes)
         if list(sizes) != [ctypes.sizeof(kind) for kind in (Call, Operand, Value, View)]:
@@ -268,6 +267,7 @@ class Recorder:
 
     def __init__(self, torch, library):
         self.torch, self.library, self.numbers = torch, library, dtype_numbers(torch)
+        self.overloads = []
         self.plans, self.schemas, self.entry_count, self.troubles = {}, {}, 0, 0
         self.provider = library.provider(loaded_at("libtorch_cpu"), torch.get_num_threads())
         self.ordinary = (torch.Tensor, torch.nn.Parameter)
@@ -308,6 +308,7 @@ class Recorder:
     def plan(self, func, args, kwargs):
         """The plan for these types, made at its first use."""
         values = [*args, *kwargs.values()]
+        self.overloads.append(func)
         if any(isinstance(value, self.torch.Tensor) and type(value) not in self.ordinary for value in values):
             return plain
         schema = Schema(self.torch, func)
@@ -365,19 +366,22 @@ class Recorder:
 def make_mode(recorder):
     """The dispatch mode."""
     from torch.utils._python_dispatch import TorchDispatchMode  # pylint: disable=import-outside-toplevel
-    plans, enabled = recorder.plans, recorder.library.enabled
+    plans, find = recorder.plans, recorder.plans.get
 
     class OpsDebugMode(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            kwargs = kwargs or {}
-            kinds = (func, *map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (func, *map(type, args))
-            try:
-                run = plans.get(kinds)
-                if run is None:
+            # By number: an overload's own hash is Python, and costs as much as all the rest. The plan keeps the overload alive.
+            if kwargs:
+                kinds = (id(func), *map(type, args), *kwargs, *map(type, kwargs.values()))
+            else:
+                kinds, kwargs = (id(func), *map(type, args)), {}
+            run = find(kinds)
+            if run is None:
+                try:
                     run = plans[kinds] = recorder.plan(func, args, kwargs)
-            except Exception:
-                return recorder.trouble(func, args, kwargs)
-            return run(func, args, kwargs) if enabled.value else func(*args, **kwargs)
+                except Exception:
+                    return recorder.trouble(func, args, kwargs)
+            return run(func, args, kwargs)
 
     return OpsDebugMode()
 
