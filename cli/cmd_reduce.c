@@ -83,9 +83,9 @@ static void name_log(reduction *work, const reduce_options *o, const opd_replay_
     opd_digest digest = opd_case_id(&work->item);
     opd_digest_print(id, &digest);
     opd_tensor bytes;
-    int length = snprintf(key, sizeof key, "%s|%s|%s|%d|%d|%d|%u", id, way->library != NULL ? way->library : "",
-                          way->core != NULL ? way->core : "", way->threads, (int)way->guard,
-                          (int)work->oracle.expected.outcome, way->repeat);
+    int length = snprintf(key, sizeof key, "%s|%s|%s|%s|%d|%d|%d|%u", id, way->library != NULL ? way->library : "",
+                          way->core != NULL ? way->core : "", way->isa != NULL ? way->isa : "", way->threads,
+                          (int)way->guard, (int)work->oracle.expected.outcome, way->repeat);
     int64_t shape[] = { length < (int)sizeof key ? length : (int)sizeof key - 1 };
     if (opd_tensor_contiguous(&bytes, OPD_U8, 1, shape, key) == OPD_OK) {
         digest = opd_tensor_digest(&bytes);
@@ -175,6 +175,11 @@ static void print_text(const reduction *work, const reduce_options *o)
            work->report.elements_before, work->report.elements_after, work->report.runs, work->report.cached,
            work->report.is_complete ? "" : "; the budget ended first, run it again to go on");
     opd_phrase_failure(words, sizeof words, &work->failure);
+    if (work->subject.has_failure && !opd_failure_same(&work->subject.failure, &work->failure)) {
+        char recorded[256];
+        opd_phrase_failure(recorded, sizeof recorded, &work->subject.failure);
+        printf("recorded     %s; guard pages show its cause\n", recorded);
+    }
     printf("failure      %s%s\n", words, o->trial.replay.guard != OPD_GUARD_NONE ? " (seen under --guard)" : "");
     if (work->failure.label[0] != '\0') {
         printf("label        %s (%.0f %%)\n", work->failure.label, (double)work->failure.confidence * 100);

@@ -53,6 +53,7 @@ static opd_status judge_in(const opd_trial_oracle *oracle, opd_verdict *verdict,
     case OPD_OK:
         break;
     case OPD_E_INVALID:
+    case OPD_E_UNSUPPORTED: /* the library makes no such call */
         *verdict = OPD_VERDICT_INVALID;
         return OPD_OK;
     case OPD_E_NOMEM:

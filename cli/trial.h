@@ -18,6 +18,7 @@ enum {
     OPD_KEY_LIBRARY,
     OPD_KEY_CORE,
     OPD_KEY_THREADS,
+    OPD_KEY_ISA,
     OPD_KEY_GUARD,
     OPD_KEY_REPEAT,
     OPD_KEY_TIMEOUT,
@@ -35,6 +36,12 @@ enum {
           0 },                                                                                                    \
         { "variant", OPD_KEY_TRIAL_VARIANT, "NAME", 0, "Of an operator outside BLAS: a variant of ops NAME", 0 }, \
         { "core", OPD_KEY_CORE, "NAME", 0, "OpenBLAS core (OPENBLAS_CORETYPE), such as Haswell", 0 },             \
+        { "isa",                                                                                                  \
+          OPD_KEY_ISA,                                                                                            \
+          "NAME",                                                                                                 \
+          0,                                                                                                      \
+          "oneDNN: instruction set (DNNL_MAX_CPU_ISA), such as SSE41; layouts are then left to it",               \
+          0 },                                                                                                    \
         { "threads", OPD_KEY_THREADS, "N", 0, "Threads of the library; default: as recorded", 0 },                \
         { "repeat", OPD_KEY_REPEAT, "N", 0, "Run it N times in one process and compare the results", 0 },         \
         { "guard", OPD_KEY_GUARD, NULL, 0, "End and start each operand at an inaccessible page", 0 },             \
@@ -76,7 +83,8 @@ void opd_trial_describe_provider(char *text, size_t size, const opd_replay_resul
 
 /*
  * Runs a case the way that shows its failure: as options say; if nothing goes wrong and no guard was asked for, under guard pages.
- * options->guard becomes what was needed. *expected is the recorded failure, or else the one observed.
+ * options->guard becomes what was needed. *expected is the recorded failure, or else the one observed. Under guards a oneDNN primitive is run with one thread
+ * first: an access out of bounds that shows then is *expected, and options->threads becomes 1.
  * errors    E_NOFAILURE none of the ways fails; result is filled then too.
  */
 opd_status opd_trial_provoke(opd_replay_result *result, opd_failure *expected, opd_replay_options *options,

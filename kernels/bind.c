@@ -7,6 +7,7 @@
 #include <opsdebug/memory.h>
 
 #include "binding.h"
+#include "dnnl/dnnl_define.h"
 
 static void copy_name(char name[OPD_NAME], opd_slice slice)
 {
@@ -169,6 +170,9 @@ opd_status opd_call_bind(opd_call *call)
 {
     if (opd_call_is_foreign(call)) {
         return OPD_OK; /* its views are what they are */
+    }
+    if (opd_dnnl_is(call)) {
+        return opd_dnnl_bind(call);
     }
     const opd_plan *plan = opd_plan_of(call->op);
     if (plan != NULL && plan->is_general) {

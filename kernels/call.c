@@ -8,6 +8,7 @@
 #include <opsdebug/memory.h>
 
 #include "binding.h"
+#include "dnnl/dnnl_define.h"
 #include "infer.h"
 
 opd_value *opd_call_value(opd_call *call, const char *name)
@@ -35,8 +36,22 @@ opd_operand *opd_call_operand(opd_call *call, const char *name)
     return NULL;
 }
 
+/* The operand before it at the same address: libraries that work in place are told so by the pointers alone. */
+static int shared_address(const opd_call *call, int index)
+{
+    for (int i = 0; i < index; i++) {
+        if (call->operands[i].address != 0 && call->operands[i].address == call->operands[index].address) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 int opd_call_shared(const opd_call *call, int index)
 {
+    if (opd_dnnl_is(call)) {
+        return shared_address(call, index);
+    }
     const opd_plan *plan = opd_plan_of(call->op);
     bool has_own = plan == NULL || plan->is_general || index < 0 || index >= plan->operand_count;
     return has_own ? -1 : plan->operands[index].at;
@@ -126,10 +141,24 @@ opd_status opd_call_init(opd_call *call, const opd_op *op, const char *name, opd
     return mend_and_bind(call, plan, true);
 }
 
+/* Of an operator without a plan: any of its whole numbers. */
+static opd_status set_and_bind(opd_call *call, const char *name, int64_t value)
+{
+    opd_value *changed = opd_call_value(call, name);
+    if (changed == NULL || changed->kind != OPD_VALUE_INT) {
+        return opd_fail(OPD_E_INVALID, "%s has no symbol or attribute %s", call->name, name);
+    }
+    changed->i = value;
+    return opd_call_bind(call);
+}
+
 opd_status opd_call_set(opd_call *call, const char *name, int64_t value)
 {
     if (opd_call_is_foreign(call)) {
         return opd_infer_set(call, name, value);
+    }
+    if (opd_dnnl_is(call)) {
+        return set_and_bind(call, name, value);
     }
     const opd_plan *plan = opd_plan_of_call(call);
     if (plan == NULL) {
@@ -156,6 +185,9 @@ opd_status opd_call_compact(opd_call *call)
 {
     if (opd_call_is_foreign(call)) {
         return opd_infer_compact(call);
+    }
+    if (opd_dnnl_is(call)) {
+        return opd_dnnl_compact(call);
     }
     const opd_plan *plan = opd_plan_of_call(call);
     if (plan == NULL) {
@@ -189,6 +221,11 @@ static bool has_symbols_of_shapes(const opd_call *call, const opd_plan *plan)
 
 bool opd_call_fits(const opd_call *call)
 {
+    if (opd_dnnl_is(call)) {
+        opd_call anew = *call;
+        const opd_operand *unused;
+        return opd_call_check(&anew, NULL, 0, &unused);
+    }
     const opd_plan *plan = opd_plan_of_call(call);
     bool fits = plan != NULL && (!plan->is_general || has_symbols_of_shapes(call, plan));
     if (!fits) {

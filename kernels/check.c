@@ -11,6 +11,7 @@
 #include <opsdebug/memory.h>
 
 #include "binding.h"
+#include "dnnl/dnnl_define.h"
 
 /* A call under check. */
 struct checked {
@@ -177,11 +178,11 @@ bool opd_plan_check(opd_call *call, const opd_plan *plan, const int64_t *slots, 
     return call->bad_arg == 0;
 }
 
-/* Would binding the call anew leave it as it is? */
+/* Would binding the call anew leave it as it is? plan: NULL where the operator binds its calls itself. */
 static bool check_general(opd_call *call, const opd_plan *plan, char *text, size_t size)
 {
     opd_call anew = *call;
-    opd_status status = opd_general_bind(&anew, plan);
+    opd_status status = plan != NULL ? opd_general_bind(&anew, plan) : opd_call_bind(&anew);
     call->flags = (call->flags & ~(uint32_t)OPD_CALL_BAD_ARGS) | (anew.flags & OPD_CALL_BAD_ARGS);
     call->bad_arg = anew.bad_arg;
     if (status != OPD_OK) {
@@ -223,6 +224,9 @@ bool opd_call_check(opd_call *call, char *text, size_t size, const opd_operand *
     *overflow = NULL;
     if (opd_call_is_foreign(call)) {
         return true; /* its framework knows */
+    }
+    if (opd_dnnl_is(call)) {
+        return check_general(call, NULL, text, size);
     }
     const opd_plan *plan = opd_plan_of_call(call);
     if (plan != NULL && plan->is_general) {

@@ -8,6 +8,7 @@
 #include <opsdebug/memory.h>
 
 #include "binding.h"
+#include "dnnl/dnnl_define.h"
 
 struct line {
     char *text;
@@ -142,7 +143,7 @@ void opd_call_describe(char *text, size_t size, const opd_call *call)
     struct line line = { .size = size, .separator = "" };
     line.text = text;
     append(&line, "%.*s(", OPD_NAME, call->name);
-    const opd_plan *plan = call->op != NULL ? opd_plan_of_call(call) : NULL;
+    const opd_plan *plan = call->op != NULL && !opd_dnnl_is(call) ? opd_plan_of_call(call) : NULL;
     bool is_row_major = (call->flags & OPD_CALL_ROW_MAJOR) != 0;
     if (is_row_major) {
         append_item(&line, "", "row-major");
@@ -194,6 +195,9 @@ void opd_mxcsr_describe(char *text, size_t size, uint32_t mxcsr)
 
 double opd_call_flops(const opd_call *call)
 {
+    if (opd_dnnl_is(call)) {
+        return opd_dnnl_work(call);
+    }
     const opd_plan *plan = opd_plan_of_call(call);
     if (plan == NULL) {
         return 0;

@@ -11,6 +11,7 @@
 #include <opsdebug/memory.h>
 
 #include "definition.h"
+#include "dnnl/dnnl_define.h"
 
 static const struct definition {
     const char *op;
@@ -173,13 +174,17 @@ static opd_status run_general(long double *value, long double *gauge, const opd_
 static opd_status run(long double *value, long double *gauge, const opd_call *call, int operand, bool is_wide)
 {
     const struct definition *definition = find_definition(call);
-    bool is_general = definition == NULL && opd_kernel_find(call->domain, call->name) != NULL;
-    if (definition == NULL && !is_general) {
+    bool is_primitive = opd_dnnl_is(call);
+    bool is_general = definition == NULL && !is_primitive && opd_kernel_find(call->domain, call->name) != NULL;
+    if (definition == NULL && !is_general && !is_primitive) {
         return opd_fail(OPD_E_DECLINED, "there is no reference for %s", call->name);
     }
     opd_status status = check_call(call, operand);
     if (status != OPD_OK) {
         return status;
+    }
+    if (is_primitive) {
+        return opd_dnnl_define(value, gauge, call, operand, !is_wide);
     }
     if (is_general) {
         return run_general(value, gauge, call, operand, is_wide);

@@ -13,6 +13,7 @@
 #include <opsdebug/memory.h>
 
 #include "binding.h"
+#include "dnnl/dnnl_define.h"
 
 enum { MAX_OPS = 256, MAX_ROUTINES = 256, MAX_INSTRUCTIONS = 24576, MAX_OUTSIDE_INSTRUCTIONS = 2048 };
 enum { STATE_EMPTY, STATE_READY, STATE_BROKEN };
@@ -105,7 +106,10 @@ static int index_of(const opd_op *op)
 
 const opd_op *opd_op_find(const char *domain, const char *name)
 {
-    const opd_op *op = NULL;
+    const opd_op *op = strcmp(domain, "dnnl") == 0 ? opd_dnnl_op(name) : NULL;
+    if (op != NULL) {
+        return op;
+    }
     for (int i = 0; (op = opd_op_at(i)) != NULL; i++) {
         if (strcmp(op->name, name) == 0 && strcmp(op->domain, domain) == 0) {
             return op;

@@ -4,6 +4,9 @@
 
 #include "collector.h"
 #include "forms.h"
+#include "packed.h"
+
+#define PACKED_SYMBOL "dnnl_primitive_execute" /* the one function whose calls are packed */
 
 static uint64_t word_of(const opd_ring_record *record, uint32_t index)
 {
@@ -136,6 +139,20 @@ static opd_status from_form(opd_call *out, const opd_ring_record *record, const 
     return OPD_OK;
 }
 
+static opd_status from_packed(opd_call *out, const opd_ring_record *record)
+{
+    uint32_t flags = (uint32_t)(word_of(record, OPD_R_MODULES) >> 32) & 0xffff;
+    bool is_good =
+        OPD_R_WORDS + record->words <= record->size && opd_unpack_call(out, &record->word[OPD_R_WORDS], record->words);
+    if (!is_good) {
+        return opd_fail(OPD_E_FORMAT, "a packed call in shared memory is cut short");
+    }
+    out->flags |= flags & (OPD_CALL_NESTED | OPD_CALL_FROM_LIBRARY | OPD_CALL_AMBIGUOUS);
+    memcpy(out->symbol, PACKED_SYMBOL, sizeof(PACKED_SYMBOL));
+    settle_call(out);
+    return OPD_OK;
+}
+
 static void take_parts(opd_call *call, const opd_ring_record *record)
 {
     for (int i = 0; i < call->operand_count; i++) {
@@ -204,6 +221,8 @@ opd_status opd_decode_call(opd_call *out, const opd_collector *collector, const 
         status = from_pieces(out, record);
     } else if (record->kind == OPD_RECORD_FORM) {
         status = from_form(out, record, watched->process);
+    } else if (record->kind == OPD_RECORD_PACKED) {
+        status = from_packed(out, record);
     }
     if (status != OPD_OK) {
         return status;

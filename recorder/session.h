@@ -300,10 +300,11 @@ typedef struct opd_process {
 
 typedef enum opd_record_kind {
     OPD_RECORD_PAD = 0,
-    OPD_RECORD_BLAS = 1,  /* raw argument words */
-    OPD_RECORD_CALL = 2,  /* an opd_call of the C API, unused parts left out */
-    OPD_RECORD_EVENT = 3, /* range push, pop, mark: value and name */
-    OPD_RECORD_FORM = 4,  /* number of a form, then addresses and scalars */
+    OPD_RECORD_BLAS = 1,   /* raw argument words */
+    OPD_RECORD_CALL = 2,   /* an opd_call of the C API, unused parts left out */
+    OPD_RECORD_EVENT = 3,  /* range push, pop, mark: value and name */
+    OPD_RECORD_FORM = 4,   /* number of a form, then addresses and scalars */
+    OPD_RECORD_PACKED = 5, /* a call as packed.h has it */
 } opd_record_kind;
 
 typedef enum opd_record_state {

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <opsdebug/dnnl.h>
+
 /* shift[o][d]: first index of operand o, dimension d, that the slice takes. */
 typedef struct shifts {
     int64_t of[OPD_MAX_OPERANDS][OPD_MAX_RANK];
@@ -384,6 +386,7 @@ opd_status opd_derive(opd_case *out, const opd_case *from, const opd_call *call,
             slice_operand(&operand->view, old, shift.of[o]);
         }
     }
+    opd_dnnl_pad(&made.call);
     opd_case_refresh(&made);
     *out = made;
     return OPD_OK;

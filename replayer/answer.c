@@ -82,7 +82,8 @@ static void place_fault(opd_failure *failure, const opd_job *job, bool is_guarde
                  place_of(failure, "an unknown place"), thread);
         return;
     }
-    const char *name = operand == OPD_JOB_WORKSPACE ? "workspace" : job->call.operands[operand].name;
+    const char *name =
+        operand == OPD_JOB_WORKSPACE ? opd_job_scratch_name(&job->call) : job->call.operands[operand].name;
     snprintf(failure->operand, sizeof failure->operand, "%s", name);
     failure->distance = distance;
     if (is_inside) {

@@ -212,7 +212,7 @@ opd_status opd_conduct_concurrent(uint64_t *runs, uint64_t *differing, const opd
 
 void opd_conduct_stray(opd_failure *failure, const opd_call *call, const opd_job_stray *stray)
 {
-    const char *name = stray->operand == OPD_JOB_WORKSPACE ? "workspace"
+    const char *name = stray->operand == OPD_JOB_WORKSPACE ? opd_job_scratch_name(call)
                        : stray->operand >= 0               ? call->operands[stray->operand].name
                                                            : "?";
     if (!stray->is_found || failure->outcome != OPD_OUTCOME_OK) {

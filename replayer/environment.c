@@ -251,13 +251,17 @@ static void list_add(entry_list *list, const char *entry, size_t length)
     list->entries[list->count++] = copy;
 }
 
-static void add_wishes(entry_list *list, const char *core, int threads)
+static void add_wishes(entry_list *list, const char *core, const char *isa, int threads)
 {
     static const char *const thread_names[] = { "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS",
                                                 "MKL_NUM_THREADS" };
     char entry[96];
     if (core != NULL) {
         int length = snprintf(entry, sizeof entry, "OPENBLAS_CORETYPE=%.40s", core);
+        list_add(list, entry, (size_t)length);
+    }
+    if (isa != NULL && isa[0] != '\0') {
+        int length = snprintf(entry, sizeof entry, "DNNL_MAX_CPU_ISA=%.40s", isa);
         list_add(list, entry, (size_t)length);
     }
     for (size_t i = 0; threads > 0 && i < OPD_COUNT(thread_names); i++) {
@@ -279,7 +283,8 @@ static void add_recorded(entry_list *list, const char *variables)
     }
 }
 
-opd_status opd_worker_environment(char ***out, const opd_environment_info *recorded, const char *core, int threads)
+opd_status opd_worker_environment(char ***out, const opd_environment_info *recorded, const char *core, const char *isa,
+                                  int threads)
 {
     entry_list list = { .capacity = 32, .size = 4096 };
     void *block = NULL;
@@ -297,7 +302,7 @@ opd_status opd_worker_environment(char ***out, const opd_environment_info *recor
     }
     list.entries = block;
     list.text = (char *)(list.entries + list.capacity);
-    add_wishes(&list, core, threads);
+    add_wishes(&list, core, isa, threads);
     if (recorded != NULL) {
         add_recorded(&list, recorded->variables);
     }

@@ -13,6 +13,7 @@
 #define OPD_REPLAYER_JOB_H
 
 #include <stdatomic.h>
+#include <string.h>
 
 #include <opsdebug/replay.h>
 
@@ -117,6 +118,7 @@ typedef struct opd_job {
     char variant[OPD_NAME]; /* of our own or a user's kernels; "" = the first that can, for operators outside BLAS */
     char core[32];          /* to force; "" = none */
     bool is_core_asked;     /* by the user, not by the record */
+    char isa[24];           /* DNNL_MAX_CPU_ISA, oneDNN choosing its layouts; "" = as recorded */
     opd_call call;          /* pointers inside are not valid in the worker */
     opd_job_operand operands[OPD_MAX_OPERANDS];
     int32_t group_count;
@@ -142,6 +144,12 @@ typedef struct opd_job {
     char note[OPD_JOB_TEXT];  /* for the environment text */
 } opd_job;
 
+/* How people call the region OPD_JOB_WORKSPACE. */
+static inline const char *opd_job_scratch_name(const opd_call *call)
+{
+    return strcmp(call->domain, "dnnl") == 0 ? "scratchpad" : "workspace";
+}
+
 static inline uint8_t *opd_job_at(opd_job *job, uint64_t offset)
 {
     return (uint8_t *)job + offset;
@@ -160,13 +168,15 @@ typedef struct opd_spawn {
     int fd;
     int wait_status;
     bool is_timeout;
+    double operations; /* of the call, for the progress; the worker's call points into its own program */
     const opd_replay_options *options; /* whose progress is called */
     char output[OPD_JOB_TEXT];
 } opd_spawn;
 opd_status opd_spawn_run(opd_spawn *spawn);
 
 /* The worker's environment: this process's, with what the provider reads replaced. Freed as one block by opd_free. */
-opd_status opd_worker_environment(char ***out, const opd_environment_info *recorded, const char *core, int threads);
+opd_status opd_worker_environment(char ***out, const opd_environment_info *recorded, const char *core, const char *isa,
+                                  int threads);
 /* Lines "what: recorded X, here Y" of machine differences appended to text. */
 void opd_environment_compare(char *text, size_t size, const opd_environment_info *recorded,
                              const opd_environment_info *here);

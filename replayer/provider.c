@@ -14,6 +14,7 @@
 
 #include <opsdebug/library.h>
 
+#include "dnnl_run.h"
 #include "libraries.h"
 #include "provider.h"
 
@@ -295,23 +296,67 @@ opd_status opd_provider_choose(opd_provider *out, opd_job *job)
     return OPD_OK;
 }
 
-opd_status opd_provider_open(opd_provider *out, opd_job *job, const opd_routine *routine)
+static void choose_naive(opd_provider *out, opd_job *job)
 {
-    opd_provider provider = { .int_bytes = 4 };
+    out->is_naive = true;
+    snprintf(job->result.library, sizeof job->result.library, "naive");
+    job->result.threads = 1;
+}
+
+static opd_status load(opd_provider *out, const opd_job *job)
+{
     char path[PATH_MAX];
-    if (strcmp(job->library, "naive") == 0) {
-        out->is_naive = true;
-        snprintf(job->result.library, sizeof job->result.library, "naive");
-        job->result.threads = 1;
-        return check_core(job);
-    }
     opd_status status = choose_file(path, sizeof path, job);
     if (status != OPD_OK) {
         return status;
     }
-    provider.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (provider.handle == NULL) {
-        return opd_fail(OPD_E_NOTFOUND, "cannot load the library: %s", dlerror());
+    out->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    return out->handle != NULL ? OPD_OK : opd_fail(OPD_E_NOTFOUND, "cannot load the library: %s", dlerror());
+}
+
+opd_status opd_provider_primitive(opd_provider *out, opd_job *job)
+{
+    opd_provider provider = { .int_bytes = 4, .symbol = "dnnl_primitive_execute" };
+    job->call.op = opd_op_find(job->call.domain, job->call.name);
+    if (strcmp(job->library, "naive") == 0) {
+        choose_naive(out, job);
+        return check_core(job);
+    }
+    opd_status status = load(&provider, job);
+    if (status != OPD_OK) {
+        return status;
+    }
+    void *function = dlsym(provider.handle, provider.symbol);
+    if (function == NULL) {
+        return opd_fail(OPD_E_NOTFOUND, "%s has no %s", base_name(job->library), provider.symbol);
+    }
+    memcpy(&provider.function, &function, sizeof provider.function);
+    identify(&provider, &job->result);
+    void *threads = dlsym(provider.handle, "omp_get_max_threads");
+    int (*max_threads)(void) = NULL;
+    memcpy(&max_threads, &threads, sizeof max_threads);
+    job->result.threads = max_threads != NULL ? max_threads() : 0;
+    snprintf(job->result.symbol, sizeof job->result.symbol, "%s", provider.symbol);
+    status = check_core(job);
+    if (status == OPD_OK) {
+        status = opd_dnnl_run_open(&provider.primitive, provider.handle, job);
+    }
+    if (status == OPD_OK) {
+        *out = provider;
+    }
+    return status;
+}
+
+opd_status opd_provider_open(opd_provider *out, opd_job *job, const opd_routine *routine)
+{
+    opd_provider provider = { .int_bytes = 4 };
+    if (strcmp(job->library, "naive") == 0) {
+        choose_naive(out, job);
+        return check_core(job);
+    }
+    opd_status status = load(&provider, job);
+    if (status != OPD_OK) {
+        return status;
     }
     status = resolve(&provider, job, routine);
     if (status != OPD_OK) {
@@ -321,4 +366,17 @@ opd_status opd_provider_open(opd_provider *out, opd_job *job, const opd_routine 
     snprintf(job->result.symbol, sizeof job->result.symbol, "%s", provider.symbol);
     *out = provider;
     return check_core(job);
+}
+
+bool opd_provider_scratch(uint64_t *bytes, const opd_provider *provider, const opd_call *call)
+{
+    *bytes = 0;
+    if (provider->primitive != NULL) {
+        *bytes = opd_dnnl_run_scratch(provider->primitive);
+    } else if (provider->variant != NULL && provider->variant->workspace != NULL) {
+        *bytes = provider->variant->workspace(call, provider->threads);
+    } else {
+        return false;
+    }
+    return true;
 }

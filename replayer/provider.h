@@ -12,10 +12,11 @@ typedef struct opd_provider {
     void (*function)(void);
     char symbol[64];
     const opd_variant
-        *variant;    /* of our own or a user's kernels, for operators outside BLAS; NULL = a library's routine */
-    int32_t threads; /* it may use */
-    bool is_naive;   /* our own serial variant instead of a library */
-    bool is_torch;   /* PyTorch, in a Python inside this process */
+        *variant; /* of our own or a user's kernels, for operators outside BLAS; NULL = a library's routine */
+    struct opd_dnnl_run *primitive; /* of oneDNN */
+    int32_t threads;                /* it may use */
+    bool is_naive;                  /* our own serial variant instead of a library */
+    bool is_torch;                  /* PyTorch, in a Python inside this process */
     bool is_cblas;
     uint8_t int_bytes;
 } opd_provider;
@@ -31,11 +32,17 @@ opd_status opd_provider_open(opd_provider *out, opd_job *job, const opd_routine 
 /* Path and build-id of the loaded object that address lies in. */
 void opd_provider_identify(opd_replay_result *result, const void *address);
 
+/* Likewise for a primitive of oneDNN. errors: also E_UNSUPPORTED the library makes no such primitive. */
+opd_status opd_provider_primitive(opd_provider *out, opd_job *job);
+
 /*
  * Finds the contract and chooses the variant of an operator outside BLAS; job->call.op is set. job->library, when there is one, is a user's library,
  * which is loaded first.
  * errors    E_NOTFOUND no such operator or variant, no such library; E_DECLINED the reason.
  */
 opd_status opd_provider_choose(opd_provider *out, opd_job *job);
+
+/* Scratch memory that the call wants of us; false: none. */
+bool opd_provider_scratch(uint64_t *bytes, const opd_provider *provider, const opd_call *call);
 
 #endif

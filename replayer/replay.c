@@ -98,6 +98,18 @@ static void choose_mode(opd_job *job, char *notes, size_t size, const recorded *
 #endif
 }
 
+/* Of the call, where it says, else of its library. */
+static int32_t recorded_threads(const opd_call *call, const recorded *then)
+{
+    for (int i = 0; i < call->attr_count && strcmp(call->domain, "dnnl") == 0; i++) {
+        const opd_value *value = &call->attrs[i];
+        if (strcmp(value->name, "threads") == 0 && value->kind == OPD_VALUE_INT && value->i > 0 && value->i < 4096) {
+            return (int32_t)value->i;
+        }
+    }
+    return then->provider != NULL ? then->provider->threads : 0;
+}
+
 static opd_status plan_job(opd_job *job, char *notes, size_t size, const recorded *then,
                            const opd_replay_options *options)
 {
@@ -105,13 +117,22 @@ static opd_status plan_job(opd_job *job, char *notes, size_t size, const recorde
     if (status != OPD_OK) {
         return status;
     }
-    bool is_blas =
-        strcmp(job->call.domain, "blas") == 0; /* other operators run on variants of this build or a user's library */
-    const char *library = is_blas ? "libblas.so.3" : "";
+    /* Other operators run on variants of this build or a user's library. */
+    bool is_primitive = strcmp(job->call.domain, "dnnl") == 0;
+    bool is_library = is_primitive || strcmp(job->call.domain, "blas") == 0;
+    const char *library = is_primitive ? "libdnnl.so.2" : is_library ? "libblas.so.3" : "";
+    if (is_primitive && job->call.op == NULL) {
+        return opd_fail(OPD_E_UNSUPPORTED, "%s cannot be run again: what was recorded of it does not say all",
+                        job->call.name);
+    }
+    if (options->isa != NULL && !is_primitive) {
+        return opd_fail(OPD_E_INVALID, "--isa is for oneDNN, and %s is not its", job->call.name);
+    }
+    snprintf(job->isa, sizeof job->isa, "%s", options->isa != NULL ? options->isa : "");
     job->is_trusted_path = true;
     if (options->library != NULL) {
         library = options->library;
-    } else if (is_blas && then->provider != NULL && then->provider->path[0] != '\0') {
+    } else if (is_library && then->provider != NULL && then->provider->path[0] != '\0') {
         library = then->provider->path;
         job->is_trusted_path = false;
     }
@@ -119,11 +140,11 @@ static opd_status plan_job(opd_job *job, char *notes, size_t size, const recorde
         return opd_fail(OPD_E_INVALID, "the library's path is longer than %zu bytes", sizeof job->library - 1);
     }
     /* Outside BLAS a call is known by its operator and the variant that ran: "Softmax@avx2". */
-    const char *ran = is_blas || options->variant != NULL ? NULL : strrchr(job->call.symbol, '@');
+    const char *ran = is_library || options->variant != NULL ? NULL : strrchr(job->call.symbol, '@');
     if (ran != NULL) {
         snprintf(job->variant, sizeof job->variant, "%s", ran + 1);
     }
-    job->threads = options->threads > 0 ? options->threads : then->provider != NULL ? then->provider->threads : 0;
+    job->threads = options->threads > 0 ? options->threads : recorded_threads(&job->call, then);
     choose_mode(job, notes, size, then);
     const opd_operand *overflow = NULL;
     opd_call call = job->call;
@@ -255,7 +276,7 @@ static opd_status run_worker(opd_replay_result *out, opd_spawn *spawn, const rec
 {
     const opd_job *job = spawn->job;
     opd_status status = opd_worker_environment(&spawn->environment, then->environment,
-                                               job->core[0] != '\0' ? job->core : NULL, job->threads);
+                                               job->core[0] != '\0' ? job->core : NULL, job->isa, job->threads);
     if (status == OPD_OK) {
         status = opd_spawn_run(spawn);
     }
@@ -307,11 +328,16 @@ opd_status opd_replay(opd_replay_result *out, const opd_bundle *environment_of, 
     }
     if (status == OPD_OK) {
         opd_spawn spawn = { .worker = worker, .job = job, .fd = fd, .options = options };
+        spawn.operations = opd_call_flops(&job->call);
         status = run_worker(&result, &spawn, &then, expected);
+        job->call.op = item->call.op; /* the worker's is an address in another program */
     }
     if (status == OPD_OK) {
         note_provider(notes, sizeof notes, job, &then, options);
         note_alignment(notes, sizeof notes, job);
+        if (job->note[0] != '\0') {
+            opd_line(notes, sizeof notes, "%s", job->note);
+        }
         note_reference(notes, sizeof notes, job, &result);
         memcpy(result.environment, notes, sizeof result.environment);
         status = take_outputs(&result, job);

@@ -123,7 +123,7 @@ static void report_progress(const opd_spawn *spawn, uint32_t stage, uint64_t ela
         return;
     }
     if (stage == OPD_STAGE_RETURNED) {
-        snprintf(text, sizeof text, "comparing with a reference of %.2g operations", opd_call_flops(&spawn->job->call));
+        snprintf(text, sizeof text, "comparing with a reference of %.2g operations", spawn->operations);
         options->progress(options->progress_context, text, elapsed);
     } else if (stage < OPD_COUNT(words)) {
         options->progress(options->progress_context, words[stage], elapsed);

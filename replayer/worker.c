@@ -17,6 +17,7 @@
 #include "arena.h"
 #include "conduct.h"
 #include "convention.h"
+#include "dnnl_run.h"
 #include "judge.h"
 #include "locate.h"
 #include "mode.h"
@@ -136,8 +137,12 @@ static opd_status run_at_once(worker *self)
 
 static opd_status call_routine(worker *self)
 {
-    opd_status status = OPD_OK;
+    struct opd_dnnl_run *primitive = self->provider.primitive;
     opd_scratch_fill(&self->scratch);
+    opd_status status = primitive != NULL ? opd_dnnl_run_place(primitive, &self->call, self->scratch.low) : OPD_OK;
+    if (status != OPD_OK) {
+        return status;
+    }
     arm(self);
     uint64_t begin = now_ns();
     if (self->job->is_given) {
@@ -146,6 +151,8 @@ static opd_status call_routine(worker *self)
         status = run_variant(self);
     } else if (self->provider.is_torch) {
         status = opd_python_run(&self->call);
+    } else if (primitive != NULL) {
+        status = opd_dnnl_run_execute(primitive);
     } else if (self->provider.is_naive) {
         status = opd_serial_run(&self->call, self->numbers, self->count);
     } else {
@@ -408,10 +415,8 @@ static opd_status run_pass(worker *self, opd_guard pass)
     if (status != OPD_OK) {
         return status;
     }
-    if (self->provider.variant != NULL && self->provider.variant->workspace != NULL) {
-        size_t bytes = self->provider.variant->workspace(&self->call, self->provider.threads);
-        job->result.workspace_bytes = bytes;
-        status = opd_scratch_map(&self->scratch, job, bytes, pass);
+    if (opd_provider_scratch(&job->result.workspace_bytes, &self->provider, &self->call)) {
+        status = opd_scratch_map(&self->scratch, job, job->result.workspace_bytes, pass);
         if (status != OPD_OK) {
             return status;
         }
@@ -511,6 +516,8 @@ static opd_status run_job(worker *self)
         self->provider.is_torch = true;
         job->skip_reference = true; /* there is none */
         status = opd_python_open(job);
+    } else if (strcmp(job->call.domain, "dnnl") == 0) {
+        status = opd_provider_primitive(&self->provider, job);
     } else if (strcmp(job->call.domain, "blas") != 0) {
         status = opd_provider_choose(&self->provider, job);
     } else if (routine == NULL) {

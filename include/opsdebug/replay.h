@@ -47,6 +47,7 @@ typedef struct opd_replay_options {
                               libblas.so.3. A recorded path is loaded only when root owns it and all its directories: else pass it here. */
     const char *variant;   /* of an operator outside BLAS: its name; NULL = the first that can do the call. library is then a user's library of operators. */
     const char *core;      /* OPENBLAS_CORETYPE; NULL = as recorded when this CPU has it */
+    const char *isa;       /* oneDNN: DNNL_MAX_CPU_ISA, its layouts left to it; NULL = all as recorded */
     int32_t threads;       /* 0 = as recorded */
     uint32_t repeat;       /* runs, >= 1, each in the same process */
     uint32_t concurrent;   /* then in so many threads at once, each on data of its own, against the bits it gives alone; 0 = not. Variants only */

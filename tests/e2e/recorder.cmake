@@ -82,10 +82,14 @@ target_compile_options(every_routine PRIVATE -O1 -fno-builtin)
 target_link_libraries(every_routine PRIVATE ${OPENBLAS_SHARED} Threads::Threads)
 list(APPEND victims every_routine)
 
+add_executable(dnnl_victim ${support}/dnnl_victim.c)
+target_link_libraries(dnnl_victim PRIVATE dnnl)
+list(APPEND victims dnnl_victim)
+
 set_target_properties(${victims} PROPERTIES C_VISIBILITY_PRESET default
   RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
-foreach(script recorder_cases.py odd_cases.py binding_cases.py crash_cases.py command_cases.py flight_cases.py torch_cases.py)
+foreach(script dnnl_cases.py recorder_cases.py odd_cases.py binding_cases.py crash_cases.py command_cases.py flight_cases.py torch_cases.py)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/${script})
   file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/${script} cases REGEX "^def [a-z_0-9]+\\(\\):$")
   list(TRANSFORM cases REPLACE "^def ([a-z_0-9]+).*" "\\1")

@@ -21,3 +21,7 @@ target_include_directories(test_definition PRIVATE ${CMAKE_SOURCE_DIR}/kernels)
 opd_add_test(test_normalize_numpy ${CMAKE_CURRENT_LIST_DIR}/test_normalize_numpy.c ${CMAKE_CURRENT_LIST_DIR}/numpy_process.c
   LABEL unit LINK opd_kernels m)
 target_compile_definitions(test_normalize_numpy PRIVATE OPD_NUMPY_SCRIPT="${CMAKE_CURRENT_LIST_DIR}/normalize_numpy.py")
+
+# oneDNN's layouts are a private matter of kernels/.
+opd_add_test(test_dnnl ${CMAKE_CURRENT_LIST_DIR}/test_dnnl.c LABEL unit LINK opd_kernels)
+target_include_directories(test_dnnl PRIVATE ${CMAKE_SOURCE_DIR}/kernels)

@@ -8,3 +8,5 @@ opd_add_test(test_record_options ${CMAKE_CURRENT_LIST_DIR}/test_record_options.c
 opd_add_test(test_locate ${CMAKE_CURRENT_LIST_DIR}/test_locate.c LABEL unit LINK opd_collector)
 target_include_directories(test_locate PRIVATE ${CMAKE_SOURCE_DIR}/recorder)
 opd_add_test(test_run_checked ${CMAKE_CURRENT_LIST_DIR}/test_run_checked.c LABEL unit LINK opsdebug-record m)
+opd_add_test(test_packed ${CMAKE_CURRENT_LIST_DIR}/test_packed.c LABEL unit LINK opd_session)
+target_include_directories(test_packed PRIVATE ${CMAKE_SOURCE_DIR}/recorder)

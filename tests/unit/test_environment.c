@@ -92,7 +92,7 @@ static void worker_gets_the_wanted_variables(void **state)
     setenv("LD_PRELOAD", "", 1);
     setenv("GOTO_NUM_THREADS", "5", 1);
     unsetenv("LD_LIBRARY_PATH");
-    assert_int_equal(opd_worker_environment(&environment, &then, "Haswell", 2), OPD_OK);
+    assert_int_equal(opd_worker_environment(&environment, &then, "Haswell", NULL, 2), OPD_OK);
     assert_string_equal(find(environment, "OPENBLAS_CORETYPE"), "Haswell");
     assert_string_equal(find(environment, "OPENBLAS_NUM_THREADS"), "2");
     assert_string_equal(find(environment, "OMP_NUM_THREADS"), "2");
@@ -109,12 +109,12 @@ static void without_wishes_the_record_rules_but_for_the_core(void **state)
     opd_environment_info then = { .variables = "OPENBLAS_CORETYPE=Bulldozer\nOPENBLAS_NUM_THREADS=8" };
     char **environment = NULL;
     (void)state;
-    assert_int_equal(opd_worker_environment(&environment, &then, NULL, 0), OPD_OK);
+    assert_int_equal(opd_worker_environment(&environment, &then, NULL, NULL, 0), OPD_OK);
     assert_null(find(environment, "OPENBLAS_CORETYPE"));
     assert_string_equal(find(environment, "OPENBLAS_NUM_THREADS"), "8");
     opd_free(environment);
     setenv("OPENBLAS_NUM_THREADS", "3", 1);
-    assert_int_equal(opd_worker_environment(&environment, NULL, NULL, 0), OPD_OK);
+    assert_int_equal(opd_worker_environment(&environment, NULL, NULL, NULL, 0), OPD_OK);
     assert_string_equal(find(environment, "OPENBLAS_NUM_THREADS"), "3");
     opd_free(environment);
 }

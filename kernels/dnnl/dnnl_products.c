@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Definitions of convolution, its transposed, their gradients, inner product and matrix product.
+ * source    oneDNN developer guide 2.6, "Convolution", "Inner Product", "Matrix Multiplication": the formulas.
+ */
+#include <string.h>
+
+#include "dnnl_reference.h"
+
+/* Counts over the positions of up to three dimensions; false after the last. */
+static bool next(int64_t *at, const int64_t *sizes, int count)
+{
+    for (int d = count - 1; d >= 0; d--) {
+        if (++at[d] < sizes[d]) {
+            return true;
+        }
+        at[d] = 0;
+    }
+    return false;
+}
+
+static bool is_wanted(const opd_dnnl_definition *of, const char *name)
+{
+    return strcmp(of->wanted, name) == 0;
+}
+
+/* The index of a filter's element in its memory: with groups or without. channels: group, out, in. */
+static void filter_index(int64_t *index, const opd_dnnl_definition *of, const int64_t channels[3],
+                         const int64_t *kernel)
+{
+    int at = of->weights.rank == of->spatial + 3 ? 0 : 1;
+    memcpy(index, channels + at, (size_t)(3 - at) * sizeof index[0]);
+    memcpy(index + 3 - at, kernel, (size_t)of->spatial * sizeof kernel[0]);
+}
+
+/* Is there an input position under an output position and a kernel element? */
+static bool under(int64_t *image, const opd_dnnl_definition *of, const int64_t *sizes, const int64_t *result,
+                  const int64_t *kernel)
+{
+    for (int j = 0; j < of->spatial; j++) {
+        image[j] = result[j] * of->strides[j] - of->pads[j] + kernel[j] * of->dilates[j];
+        if (image[j] < 0 || image[j] >= sizes[j]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Is there an output position whose window has the input position at a kernel element? */
+static bool over(int64_t *result, const opd_dnnl_definition *of, const int64_t *sizes, const int64_t *image,
+                 const int64_t *kernel)
+{
+    for (int j = 0; j < of->spatial; j++) {
+        int64_t from = image[j] + of->pads[j] - kernel[j] * of->dilates[j];
+        if (from < 0 || from % of->strides[j] != 0 || from / of->strides[j] >= sizes[j]) {
+            return false;
+        }
+        result[j] = from / of->strides[j];
+    }
+    return true;
+}
+
+/*
+ * Sum over the channels and kernel elements of data at the positions that place finds, times weights. is_transposed: data has the input's channels, which are
+ * the filter's second dimension.
+ */
+typedef bool place_function(int64_t *, const opd_dnnl_definition *, const int64_t *, const int64_t *, const int64_t *);
+static bool sum_window(opd_dnnl_sum *out, const opd_dnnl_definition *of, const opd_dnnl_source *data, const int64_t *at,
+                       place_function *place, bool is_second)
+{
+    if (data->data == NULL || of->weights.data == NULL) {
+        return false;
+    }
+    int64_t channels = data->dims[1] / of->groups; /* summed over */
+    int64_t own = of->wanted_dims[1] / of->groups;
+    int64_t group = at[1] / own;
+    int64_t index[DNNL_MAX_NDIMS] = { at[0] };
+    int64_t filter[DNNL_MAX_NDIMS];
+    int64_t kernel[3] = { 0 };
+    do {
+        if (!place(index + 2, of, data->dims + 2, at + 2, kernel)) {
+            continue;
+        }
+        for (int64_t c = 0; c < channels; c++) {
+            index[1] = group * channels + c;
+            const int64_t channels_of[3] = { group, is_second ? at[1] % own : c, is_second ? c : at[1] % own };
+            filter_index(filter, of, channels_of, kernel);
+            opd_dnnl_add(out, of, opd_dnnl_read(data, index), opd_dnnl_read(&of->weights, filter));
+        }
+    } while (next(kernel, of->kernel, of->spatial));
+    return true;
+}
+
+static bool add_bias(opd_dnnl_sum *out, const opd_dnnl_definition *of, int64_t channel)
+{
+    if (of->bias.data != NULL) {
+        opd_dnnl_add(out, of, opd_dnnl_read(&of->bias, &channel), 1);
+    }
+    return true;
+}
+
+/* Sum over images and positions of the gradient, of one channel. */
+static bool sum_bias(opd_dnnl_sum *out, const opd_dnnl_definition *of, int64_t channel)
+{
+    int64_t at[DNNL_MAX_NDIMS] = { 0, channel };
+    for (int64_t n = 0; n < of->diff_dst.dims[0]; n++) {
+        at[0] = n;
+        do {
+            opd_dnnl_add(out, of, opd_dnnl_read(&of->diff_dst, at), 1);
+        } while (next(at + 2, of->diff_dst.dims + 2, of->diff_dst.rank - 2));
+    }
+    return true;
+}
+
+/* Gradient of a filter's element: image is what lies under the window, result what stands for it. */
+static bool sum_filter(opd_dnnl_sum *out, const opd_dnnl_definition *of, const opd_dnnl_source *image,
+                       const opd_dnnl_source *result, const int64_t *at, bool is_transposed)
+{
+    int shift = of->wanted_rank == of->spatial + 3 ? 1 : 0;
+    int64_t group = shift != 0 ? at[0] : 0;
+    int64_t in_channel = at[shift + (is_transposed ? 0 : 1)];
+    int64_t out_channel = at[shift + (is_transposed ? 1 : 0)];
+    int64_t from[DNNL_MAX_NDIMS] = { 0, group * (image->dims[1] / of->groups) + in_channel };
+    int64_t to[DNNL_MAX_NDIMS] = { 0, group * (result->dims[1] / of->groups) + out_channel };
+    for (int64_t n = 0; n < image->dims[0]; n++) {
+        from[0] = n;
+        to[0] = n;
+        do {
+            if (under(from + 2, of, image->dims + 2, to + 2, at + shift + 2)) {
+                opd_dnnl_add(out, of, opd_dnnl_read(image, from), opd_dnnl_read(result, to));
+            }
+        } while (next(to + 2, result->dims + 2, of->spatial));
+    }
+    return true;
+}
+
+static bool has_gradient_inputs(const opd_dnnl_definition *of)
+{
+    return of->src.data != NULL && of->diff_dst.data != NULL;
+}
+
+bool opd_dnnl_convolution_element(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64_t *at)
+{
+    if (is_wanted(of, "dst")) {
+        return sum_window(out, of, &of->src, at, under, true) && add_bias(out, of, at[1]);
+    }
+    if (is_wanted(of, "diff_src")) {
+        return sum_window(out, of, &of->diff_dst, at, over, false);
+    }
+    if (!has_gradient_inputs(of)) {
+        return false;
+    }
+    return is_wanted(of, "diff_bias") ? sum_bias(out, of, at[0])
+                                      : sum_filter(out, of, &of->src, &of->diff_dst, at, false);
+}
+
+bool opd_dnnl_deconvolution_element(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64_t *at)
+{
+    if (is_wanted(of, "dst")) {
+        return sum_window(out, of, &of->src, at, over, true) && add_bias(out, of, at[1]);
+    }
+    if (is_wanted(of, "diff_src")) {
+        return sum_window(out, of, &of->diff_dst, at, under, false);
+    }
+    if (!has_gradient_inputs(of)) {
+        return false;
+    }
+    return is_wanted(of, "diff_bias") ? sum_bias(out, of, at[0])
+                                      : sum_filter(out, of, &of->diff_dst, &of->src, at, true);
+}
+
+bool opd_dnnl_inner_product_element(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64_t *at)
+{
+    int64_t a[DNNL_MAX_NDIMS] = { at[0] };
+    int64_t b[DNNL_MAX_NDIMS] = { 0 };
+    if (is_wanted(of, "dst")) {
+        if (of->src.data == NULL || of->weights.data == NULL) {
+            return false;
+        }
+        b[0] = at[1];
+        do {
+            memcpy(b + 1, a + 1, sizeof a - sizeof a[0]);
+            opd_dnnl_add(out, of, opd_dnnl_read(&of->src, a), opd_dnnl_read(&of->weights, b));
+        } while (next(a + 1, of->src.dims + 1, of->src.rank - 1));
+        return add_bias(out, of, at[1]);
+    }
+    if (of->diff_dst.data == NULL) {
+        return false;
+    }
+    if (is_wanted(of, "diff_bias")) {
+        return sum_bias(out, of, at[0]);
+    }
+    bool is_data = is_wanted(of, "diff_src");
+    const opd_dnnl_source *other = is_data ? &of->weights : &of->src;
+    int64_t terms = of->diff_dst.dims[is_data ? 1 : 0];
+    if (other->data == NULL) {
+        return false;
+    }
+    memcpy(b, at, (size_t)of->wanted_rank * sizeof b[0]);
+    for (int64_t i = 0; i < terms; i++) {
+        b[0] = i;
+        const int64_t gradient[2] = { is_data ? at[0] : i, is_data ? i : at[0] };
+        opd_dnnl_add(out, of, opd_dnnl_read(&of->diff_dst, gradient), opd_dnnl_read(other, b));
+    }
+    return true;
+}
+
+bool opd_dnnl_matmul_element(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64_t *at)
+{
+    int64_t a[DNNL_MAX_NDIMS];
+    int64_t b[DNNL_MAX_NDIMS];
+    if (of->src.data == NULL || of->weights.data == NULL) {
+        return false;
+    }
+    memcpy(a, at, (size_t)of->wanted_rank * sizeof a[0]);
+    memcpy(b, at, (size_t)of->wanted_rank * sizeof b[0]);
+    for (int64_t k = 0; k < of->src.dims[of->src.rank - 1]; k++) {
+        a[of->wanted_rank - 1] = k;
+        b[of->wanted_rank - 2] = k;
+        opd_dnnl_add(out, of, opd_dnnl_read(&of->src, a), opd_dnnl_read(&of->weights, b));
+    }
+    if (of->bias.data != NULL) {
+        opd_dnnl_add(out, of, opd_dnnl_read(&of->bias, at), 1);
+    }
+    return true;
+}

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""oneDNN primitives recorded, replayed and reduced: dnnl_cases.py BUILD CASE. Each case is a function named by behaviour."""
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from record_harness import *  # noqa: E402,F403
+
+OPS_DEBUG = os.path.join(BUILD, "ops-debug")
+PRIMITIVES = os.path.join(TESTS, "dnnl_victim")
+
+CNN = """
+    import torch
+    torch.manual_seed(1)
+    layers = [torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+              torch.nn.Conv2d(8, 12, 3, stride=2), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(108, 5)]
+    model = torch.nn.Sequential(*layers)
+    steps = torch.optim.SGD(model.parameters(), lr=0.1)
+    images, wanted = torch.randn(4, 3, 16, 16), torch.tensor([0, 1, 2, 3])
+    for i in range(2):
+        steps.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(images), wanted)
+        loss.backward()
+        steps.step()
+    print(float(loss))
+"""
+ENCODER = """
+    import torch
+    torch.manual_seed(2)
+    layer = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 2).eval()
+    with torch.no_grad():
+        print(float(model(torch.randn(1, 8, 32)).sum()))
+    model.train()
+    model(torch.randn(2, 8, 32)).sum().backward()
+"""
+
+
+def ops_debug(*words, ok=(0,)):
+    done = subprocess.run([OPS_DEBUG, *words], capture_output=True, text=True, timeout=300)
+    assert done.returncode in ok, (words, done.returncode, done.stdout, done.stderr)
+    return done.stdout
+
+
+def torch_is_needed(python=PYTHON):
+    if subprocess.run([python, "-c", "import torch"], capture_output=True).returncode != 0:
+        raise Skip("python3-torch is not installed")
+
+
+def record(program, *options, env=None, timeout=200):
+    """The bundles of a recorded run that are no list of the whole run."""
+    if SANITIZED:
+        raise Skip("the sanitizer's runtime does not go into this program")
+    out = tempfile.mkdtemp(prefix="dnnl-")
+    command = [OPS_DEBUG, "record", "--capture", "full", *options, "-o", out, "--", *program]
+    done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env={**os.environ, **(env or {})}, start_new_session=True)
+    try:
+        done.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:  # a program that hangs: what it was recorded for
+        os.killpg(done.pid, signal.SIGKILL)
+        done.communicate()
+    return sorted(path for path in glob.glob(out + "/*.opsb") if not os.path.basename(path).startswith("run-"))
+
+
+def replays(bundle, *options, ok=(0, 1)):
+    return json.loads(ops_debug("replay", bundle, "--json", *options, ok=ok))["replays"]
+
+
+def all_are_bitwise(found):
+    others = [(item["call"]["name"], item["same"], item["verdict"]) for item in found if item["same"] != "bitwise"]
+    assert found and not others, others
+
+
+def training_steps_of_a_convolutional_network_replay_bitwise():
+    torch_is_needed()
+    bundle, = record(script(CNN), "--trigger", "exit")
+    found = replays(bundle)
+    all_are_bitwise(found)
+    names = {item["call"]["name"] for item in found}
+    assert {"convolution forward", "convolution backward_data", "convolution backward_weights", "reorder",
+            "sgemm"} <= names, names
+    assert all(item["verdict"] == "PASS" for item in found), [item["verdict"] for item in found]
+
+
+def transformer_encoder_replays_bitwise():
+    torch_is_needed()
+    bundle, = record(script(ENCODER), "--trigger", "exit")
+    found = replays(bundle)
+    all_are_bitwise(found)
+    assert len(found) > 20, len(found)
+
+
+def every_primitive_is_recorded_right_and_replays_bitwise():
+    bundle, = record([PRIMITIVES], "--trigger", "exit", env={"OMP_NUM_THREADS": "2"})
+    found = replays(bundle)
+    all_are_bitwise(found)
+    # The library against definitions of our own.
+    wrong = [(item["call"]["name"], item["verdict"], item["call"]["attributes"]) for item in found
+             if item["verdict"] != "PASS"]
+    assert not wrong, wrong
+    names = [item["call"]["name"] for item in found]
+    for name in ["convolution", "deconvolution", "inner_product"]:
+        for direction in ["forward", "backward_data", "backward_weights"]:
+            assert f"{name} {direction}" in names, (name, direction)
+    for name in ["softmax", "logsoftmax", "eltwise", "pooling"]:
+        assert f"{name} forward" in names and f"{name} backward_data" in names, name
+    for name in ["layer_normalization", "batch_normalization"]:
+        assert f"{name} forward" in names and f"{name} backward" in names, name
+    assert names.count("matmul") == 3 and {"reorder", "concat", "sum", "binary"} <= set(names), names
+
+
+def primitives_stay_inside_their_operands():
+    bundle, = record([PRIMITIVES], "--trigger", "exit", env={"OMP_NUM_THREADS": "1"})
+    stray = [item["observed"] for item in replays(bundle, "--guard") if item["observed"]["outcome"] != "ok"]
+    assert not stray, stray
+
+
+def another_instruction_set_is_within_rounding():
+    bundle, = record([PRIMITIVES], "--trigger", "exit")
+    found = replays(bundle, "--isa", "SSE41")
+    assert found and all(item["same"] in ("bitwise", "bound") for item in found), \
+        [(item["call"]["name"], item["same"]) for item in found]
+    assert any("implementation: recorded" in item["environment"] for item in found)
+
+
+def overrun_of_scratch_memory_is_one_minimal_form_whatever_it_led_to():
+    forms = []
+    for sizes, threads in [("1 7 64 16", "1"), ("4 3 32 8", "2"), ("8 7 64 16", "2")]:
+        found = record([PRIMITIVES, "overrun", *sizes.split()], "--trigger", "exit,crash,timeout=2s", timeout=15,
+                       env={"OMP_NUM_THREADS": threads, "DNNL_MAX_CPU_ISA": "AVX2"})
+        calls = [(bundle, call) for bundle in found
+                 for call in json.loads(ops_debug("show", bundle, "--all", "--json"))["calls"]
+                 if call["name"] == "convolution backward_weights"]
+        assert calls, found
+        bundle, call = calls[0]
+        if call["attributes"]["impl"] != "jit_1x1:avx2":
+            raise Skip("the implementation at fault is not for this CPU")
+        smallest = os.path.join(tempfile.mkdtemp(prefix="dnnl-"), "min.opsb")
+        made = json.loads(ops_debug("reduce", bundle, "--call", f"{call['thread']}:{call['number']}", "--guard", "-o",
+                                    smallest, "--json"))
+        assert made["failure"]["label"] == "oob-write", made["failure"]
+        assert made["failure"]["operand"] == "scratchpad", made["failure"]
+        assert made["call"]["attributes"]["strides"] == [2, 2] and made["call"]["dims"]["ic"] < 8, made["call"]
+        forms.append((made["call"]["dims"], made["call"]["attributes"]["threads"]))
+        ops_debug("replay", smallest, "--guard", ok=(1,))
+    assert all(form == forms[0] for form in forms), forms
+
+
+def nan_born_in_a_convolution_is_named():
+    torch_is_needed()
+    bundle, = record(script("""
+        import torch
+        weights = torch.full((16, 16, 3, 3), float("inf"))
+        torch.nn.functional.conv2d(torch.zeros(4, 16, 16, 16), weights)
+    """))
+    shown = json.loads(ops_debug("show", bundle, "--json"))
+    failure = shown["failures"][0]
+    assert failure["outcome"] == "nan" and failure["operand"] == "dst", failure
+    assert replays(bundle)[0]["came_back"]
+
+
+def only_primitives_that_match_are_recorded():
+    bundle, = record([PRIMITIVES], "--trigger", "exit", "--match", "pooling*")
+    names = {call["name"] for call in json.loads(ops_debug("show", bundle, "--all", "--json"))["calls"]}
+    assert names == {"pooling forward", "pooling backward_data"}, names
+
+
+if __name__ == "__main__":
+    main(globals())
