@@ -151,6 +151,28 @@ static void views_of_the_same_memory_agree(void **state)
     }
 }
 
+/* Windows that slide by their own step: dimensions of equal strides, in whatever order they are given and walked. */
+static void overlapping_windows_of_the_same_memory_agree(void **state)
+{
+    (void)state;
+    rng r = { 20240507 };
+    for (int number = 0; number < CASES / 4; number++) {
+        sample s;
+        sample_windows(&s, &r);
+        opd_tensor other = s.view;
+        for (int i = 0; i < CHANGES; i++) {
+            int32_t d = (int32_t)rng_between(&r, 0, other.rank - 1);
+            if (rng_between(&r, 0, 1) == 0) {
+                swap_dims(&other, d, (int32_t)rng_between(&r, 0, other.rank - 1));
+            } else {
+                flip_dim(&other, d);
+            }
+        }
+        require_same(&s.view, &other, number);
+        sample_done(&s);
+    }
+}
+
 static void masked_views_of_the_same_memory_agree(void **state)
 {
     (void)state;
@@ -239,6 +261,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(views_of_the_same_memory_agree),
+        cmocka_unit_test(overlapping_windows_of_the_same_memory_agree),
         cmocka_unit_test(masked_views_of_the_same_memory_agree),
         cmocka_unit_test(only_bits_of_elements_count),
         cmocka_unit_test(scan_agrees_with_its_parts),

@@ -184,6 +184,20 @@ void sample_plain(sample *out, rng *r)
     enumerate(out);
 }
 
+void sample_windows(sample *out, rng *r)
+{
+    *out = (sample){ 0 };
+    out->view.dtype = random_dtype(r);
+    out->view.rank = (int32_t)rng_between(r, 2, 4);
+    int64_t step = rng_between(r, 1, 3);
+    for (int32_t d = 0; d < out->view.rank; d++) {
+        out->view.shape[d] = rng_between(r, 1, 6);
+        out->view.stride[d] = rng_between(r, 0, 2) == 0 ? -step : step;
+    }
+    bind(out, r);
+    enumerate(out);
+}
+
 static void random_band(opd_tensor *view, rng *r)
 {
     opd_mask *m = &view->mask;

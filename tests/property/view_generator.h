@@ -26,6 +26,8 @@ typedef struct sample {
 
 /* Without a mask: rank 0..8; strides of any sign, gaps, stride 0, sizes 0 and 1. */
 void sample_plain(sample *out, rng *r);
+/* Overlapping windows: all strides are of one size. */
+void sample_windows(sample *out, rng *r);
 /* With a random mask of any kind. */
 void sample_masked(sample *out, rng *r);
 void sample_done(sample *item);
