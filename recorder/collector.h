@@ -49,6 +49,13 @@ typedef struct opd_watched {
     struct opd_watched *next;
 } opd_watched;
 
+/* The last call of a thread that a killed collector had written, but not yet marked as written. */
+typedef struct opd_written {
+    int pid;
+    uint32_t tid;
+    uint64_t number, begin_ns;
+} opd_written;
+
 typedef struct opd_collector {
     opd_control *control;
     char directory[OPD_SESSION_PATH];
@@ -65,9 +72,11 @@ typedef struct opd_collector {
     char last_bundle[512]; /* of failures and requests; "" = none yet */
     int suspects[64];      /* processes seen once without a recorder */
     uint32_t suspect_count;
-    uint64_t next_look_ns; /* when the machine's processes are looked at again */
-    char seen[2048];       /* processes seen without a recorder, and such, for why_nothing */
-    char gaps[1024];       /* those of them that have a BLAS: calls that are missing */
+    uint64_t next_look_ns;      /* when the machine's processes are looked at again */
+    char seen[2048];            /* processes seen without a recorder, and such, for why_nothing */
+    char gaps[1024];            /* those of them that have a BLAS: calls that are missing */
+    const opd_written *written; /* when recovering */
+    size_t written_count;
 } opd_collector;
 
 /* --- session */

@@ -94,6 +94,28 @@ static opd_status write_gap(opd_collector *collector, opd_watched *watched, uint
     return watched->run != NULL ? opd_writer_event(watched->run, &event) : OPD_OK;
 }
 
+/* The last call of the thread that a killed collector had written; NULL = none. */
+static const opd_written *last_written(const opd_collector *collector, const opd_watched *watched, uint32_t tid)
+{
+    for (size_t i = 0; i < collector->written_count; i++) {
+        const opd_written *last = &collector->written[i];
+        if (last->pid == watched->pid && last->tid == tid) {
+            return last;
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Written by the collector that was killed before it could say so? Its clock may have been set a little differently; an image that
+ * counts anew after an exec begins later by far.
+ */
+static bool is_written(const opd_collector *collector, const opd_watched *watched, const opd_call *call)
+{
+    const opd_written *last = last_written(collector, watched, call->thread);
+    return last != NULL && call->number <= last->number && call->begin_ns <= last->begin_ns + UINT64_C(1000000);
+}
+
 /* Names a new thread and finds out what is missing before this record. */
 static opd_status enter_thread(opd_collector *collector, opd_watched *watched, uint32_t index, uint32_t tid,
                                uint64_t number, uint64_t time_ns)
@@ -104,8 +126,9 @@ static opd_status enter_thread(opd_collector *collector, opd_watched *watched, u
         const char *name = watched->process->slots[index].name;
         char text[17];
         snprintf(text, sizeof(text), "%.16s", name);
+        const opd_written *last = last_written(collector, watched, tid);
         known->tid = tid;
-        known->number = 0;
+        known->number = last != NULL && last->number < number ? last->number : 0;
         collector->report->threads++;
         if (watched->run != NULL) {
             status = opd_writer_thread(watched->run, (uint32_t)watched->pid, tid, text);
@@ -155,6 +178,9 @@ static opd_status put_record(opd_collector *collector, opd_watched *watched, uin
     opd_call *call = collector->call;
     if (opd_decode_call(call, collector, watched, record) != OPD_OK) {
         return OPD_OK; /* scribbled over: not a reason to lose the rest */
+    }
+    if (is_written(collector, watched, call)) {
+        return OPD_OK;
     }
     check_call(collector, watched, index, call);
     run_writer(collector, watched);

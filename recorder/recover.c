@@ -11,7 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <opsdebug/memory.h>
+
 #include "collector.h"
+
+#define LAST_WRITE_CALLS (UINT64_C(1) << 20)
 
 /* Does a collector still look after the session? */
 static bool is_attended(const opd_control *control)
@@ -36,8 +40,46 @@ static void note_mended(opd_record_report *report, const char *path)
     report->bundles++;
 }
 
+typedef struct written_list {
+    opd_written *items;
+    size_t count;
+} written_list;
+
+static void keep_last(written_list *list, const opd_written *call)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].pid == call->pid && list->items[i].tid == call->tid) {
+            if (call->begin_ns > list->items[i].begin_ns) { /* of a later image, perhaps */
+                list->items[i] = *call;
+            }
+            return;
+        }
+    }
+    if (opd_grow((void **)&list->items, list->count + 1, sizeof(*list->items)) == OPD_OK) {
+        list->items[list->count++] = *call;
+    }
+}
+
+/* The last calls of the threads in a mended run: of the last write before the end, no more than the rings hold. */
+static void note_written(written_list *list, const char *path)
+{
+    opd_bundle *bundle;
+    if (opd_bundle_open(&bundle, path) != OPD_OK) {
+        return;
+    }
+    const opd_header_info *header = opd_bundle_header(bundle);
+    uint64_t left = strcmp(header->kind, "run") == 0 ? LAST_WRITE_CALLS : 0;
+    for (uint64_t i = opd_bundle_call_count(bundle); i > 0 && left > 0; i--, left--) {
+        opd_call call;
+        if (opd_bundle_call(&call, bundle, i - 1) == OPD_OK) {
+            keep_last(list, &(opd_written){ (int)header->pid, call.thread, call.number, call.begin_ns });
+        }
+    }
+    opd_bundle_close(bundle);
+}
+
 /* NAME.opsb.partial, left in the middle, becomes NAME.opsb. */
-static void mend_partials(opd_record_report *report, const char *folder)
+static void mend_partials(opd_record_report *report, const char *folder, written_list *written)
 {
     const char *suffix = OPD_SUFFIX ".partial";
     DIR *listing = opendir(folder);
@@ -61,6 +103,7 @@ static void mend_partials(opd_record_report *report, const char *folder)
         }
         unlink(from);
         note_mended(report, to);
+        note_written(written, to);
         report->calls += salvage.calls;
     }
     if (listing != NULL) {
@@ -126,13 +169,15 @@ static void leave(opd_collector *collector)
     munmap(control, sizeof(*control));
 }
 
-static void recover_session(opd_record_report *report, const char *directory)
+static void recover_session(opd_record_report *report, const char *directory, const written_list *written)
 {
     opd_collector collector;
     bool is_kept = false;
     if (opd_collector_adopt(&collector, directory, report) != OPD_OK) {
         return;
     }
+    collector.written = written->items;
+    collector.written_count = written->count;
     opd_collector_scan(&collector);
     for (opd_watched *watched = collector.first; watched != NULL; watched = watched->next) {
         if (is_running(watched)) {
@@ -188,6 +233,7 @@ opd_record_left opd_record_left_behind(const char *out)
 opd_status opd_record_recover(opd_record_report *report, const char *out)
 {
     char absolute[4096];
+    written_list written = { 0 };
     memset(report, 0, sizeof(*report));
     if (!resolve_out(absolute, out)) {
         return opd_fail(OPD_E_NOTFOUND, "%s: %s", out, strerror(errno));
@@ -195,14 +241,15 @@ opd_status opd_record_recover(opd_record_report *report, const char *out)
     /* What a living collector has begun is not ours to end. */
     opd_record_left left = opd_record_left_behind(out);
     if (left.attended == 0) {
-        mend_partials(report, absolute);
+        mend_partials(report, absolute, &written);
     }
     opd_session_names names = { .count = 0 };
     while (left.orphaned > 0 && opd_place_next(&names)) {
         if (look_at(names.directory, absolute) == SESSION_ORPHANED) {
-            recover_session(report, names.directory);
+            recover_session(report, names.directory, &written);
         }
     }
+    opd_free(written.items);
     if (report->bundles == 0 && report->trouble[0] == '\0' && report->run_trouble[0] == '\0') {
         return left.attended > 0 ? opd_fail(OPD_E_NOTFOUND, "%s: its recording still runs; nothing to recover yet", out)
                                  : opd_fail(OPD_E_NOTFOUND, "%s: no recording was left behind", out);
