@@ -9,7 +9,7 @@
 #include "api.h"
 
 static const char *const fill_names[] = {
-#define OPD_X(name, text) [OPD_FILL_##name] = text,
+#define OPD_X(name, text) [OPD_FILL_##name] = (text),
     OPD_FILL_LIST(OPD_X)
 #undef OPD_X
 };

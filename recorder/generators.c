@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where inputs come from, as bundles tell it: recipes in place of contents that were not kept, states of random generators. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +9,14 @@
 /* "X 0 normal:0x0p+0:0x1p+0" */
 static bool parse_recipe(char operand[OPD_NAME], opd_fill *fill, const opd_event *event)
 {
-    char text[64];
-    uint64_t stream = 0;
-    if (sscanf(event->name, "%31s %" SCNu64 " %63s", operand, &stream, text) != 3 ||
-        opd_fill_parse(fill, text) != OPD_OK) {
+    const char *space = strchr(event->name, ' ');
+    char *end = NULL;
+    if (space == NULL || space - event->name >= OPD_NAME) {
+        return false;
+    }
+    snprintf(operand, OPD_NAME, "%.*s", (int)(space - event->name), event->name);
+    uint64_t stream = strtoull(space + 1, &end, 10);
+    if (end == space + 1 || *end != ' ' || opd_fill_parse(fill, end + 1) != OPD_OK) {
         return false;
     }
     fill->seed = (uint64_t)event->value;

@@ -143,36 +143,41 @@ static void give_up(opd_checked *checked, const opd_call *call, const char *what
     opd_record_trigger(text);
 }
 
-/* Fast's outputs are in place. On OK what is to be in place is. */
-static opd_status judge(opd_checked *checked, const opd_call *call, const kept *before, bool is_shadow, bool was_finite,
-                        const char **what, const char **operand)
+/* What was found wrong with fast's outputs, and where; what NULL = nothing. */
+typedef struct finding {
+    const char *what, *operand;
+} finding;
+
+/* Fast's outputs are in place. When nothing is found, what is to be in place is. */
+static finding judge(opd_checked *checked, const opd_call *call, const kept *before, bool is_shadow, bool was_finite)
 {
+    finding found = { NULL, "" };
     kept fast = { { NULL } };
-    if (was_finite && has_nonfinite(call, OPD_ROLE_OUT, operand)) {
-        *what = "NaN or Inf made of finite inputs";
-        return OPD_OK;
+    if (was_finite && has_nonfinite(call, OPD_ROLE_OUT, &found.operand)) {
+        found.what = "NaN or Inf made of finite inputs";
+        return found;
     }
     if (!is_shadow || keep(&fast, call, is_written) != OPD_OK) {
-        return OPD_OK;
+        return found;
     }
     __atomic_fetch_add(&checked->shadows, 1, __ATOMIC_RELAXED);
     put_back(call, before);
     opd_status status = checked->reference(call, checked->context);
-    if (status == OPD_OK && differs(call, &fast, checked->tolerance, operand)) {
-        *what = "another result than the reference";
+    if (status == OPD_OK && differs(call, &fast, checked->tolerance, &found.operand)) {
+        found.what = "another result than the reference";
     }
-    if (status != OPD_OK || *what == NULL) { /* a reference that cannot judge leaves the result as it was */
+    if (found.what == NULL) { /* a reference that cannot judge leaves the result as it was */
         put_back(call, &fast);
     }
     kept_done(&fast);
-    return OPD_OK;
+    return found;
 }
 
 opd_status opd_run_checked(opd_checked *checked, const opd_call *call)
 {
     uint64_t number = __atomic_fetch_add(&checked->calls, 1, __ATOMIC_RELAXED);
-    const char *what = NULL;
-    const char *operand = "";
+    finding found = { "it gave up", "" };
+    const char *unused = NULL;
     kept before = { { NULL } };
     if (__atomic_load_n(&checked->is_unstable, __ATOMIC_ACQUIRE)) {
         uint64_t token = opd_record_enabled ? opd_record_begin(call) : 0;
@@ -185,20 +190,17 @@ opd_status opd_run_checked(opd_checked *checked, const opd_call *call)
         return status;
     }
     bool is_shadow = checked->shadow_every > 0 && number % checked->shadow_every == 0;
-    bool was_finite = !has_nonfinite(call, OPD_ROLE_IN, &operand);
-    operand = "";
+    bool was_finite = !has_nonfinite(call, OPD_ROLE_IN, &unused);
     uint64_t token = opd_record_enabled ? opd_record_begin(call) : 0;
     status = checked->fast(call, checked->context);
     opd_record_end(token, call, (int)status);
     if (status == OPD_OK) {
-        status = judge(checked, call, &before, is_shadow, was_finite, &what, &operand);
-    } else {
-        what = "it gave up";
+        found = judge(checked, call, &before, is_shadow, was_finite);
     }
-    if (what != NULL) {
+    if (found.what != NULL) {
         put_back(call, &before);
         status = checked->reference(call, checked->context);
-        give_up(checked, call, what, operand);
+        give_up(checked, call, found.what, found.operand);
     }
     kept_done(&before);
     return status;

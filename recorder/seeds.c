@@ -17,6 +17,7 @@
         name##_true.object = dlsym(RTLD_NEXT, #name); \
     }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's names are reserved */
 OPD_PUBLIC void srand48(long seed)
 {
     TRUE_FUNCTION(void (*function)(long seed), srand48)
@@ -24,6 +25,7 @@ OPD_PUBLIC void srand48(long seed)
     opd_record_generator("srand48", (uint64_t)seed);
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's names are reserved */
 OPD_PUBLIC void srand(unsigned seed)
 {
     TRUE_FUNCTION(void (*function)(unsigned seed), srand)
@@ -31,6 +33,7 @@ OPD_PUBLIC void srand(unsigned seed)
     opd_record_generator("srand", seed);
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's names are reserved */
 OPD_PUBLIC void srandom(unsigned seed)
 {
     TRUE_FUNCTION(void (*function)(unsigned seed), srandom)
@@ -38,6 +41,7 @@ OPD_PUBLIC void srandom(unsigned seed)
     opd_record_generator("srandom", seed);
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's names are reserved */
 OPD_PUBLIC unsigned short *seed48(unsigned short words[3])
 {
     TRUE_FUNCTION(unsigned short *(*function)(unsigned short *words), seed48)
