@@ -27,6 +27,7 @@ typedef struct opd_watched_slot {
     uint64_t position; /* drained up to here */
     uint32_t tid;      /* of the last record */
     uint64_t number;
+    uint64_t accounted;         /* calls of all its threads: written, or missing and told */
     uint64_t first_ns, last_ns; /* its calls so far lie between */
     bool is_named;
 } opd_watched_slot;

@@ -138,6 +138,7 @@ static opd_status enter_thread(opd_collector *collector, opd_watched *watched, u
     if (status == OPD_OK && number > known->number + 1 && !is_filtered) {
         status = write_gap(collector, watched, tid, number - known->number - 1, time_ns);
     }
+    known->accounted += number > known->number ? number - known->number : 0;
     known->number = number;
     return status;
 }
@@ -222,15 +223,20 @@ static void drain_slot(opd_collector *collector, opd_watched *watched, uint32_t 
     }
 }
 
-/* What the last record of a thread does not tell: calls after it that found no room. */
+/* What the last record of a thread does not tell: calls after it that found no room, or were overwritten by a thread that came after it. */
 static void count_tail(opd_collector *collector, opd_watched *watched, uint32_t index)
 {
     const opd_slot *slot = &watched->process->slots[index];
-    const opd_watched_slot *known = &watched->slots[index];
-    if (known->tid != slot->tid || slot->number <= known->number || collector->control->range_last != 0) {
+    opd_watched_slot *known = &watched->slots[index];
+    bool is_recovering =
+        collector->main_pid == 0; /* what was before is in the bundles of the collector that was killed */
+    uint64_t made = slot->number + (is_recovering ? 0 : slot->earlier);
+    if (made <= known->accounted || collector->control->range_last != 0) {
         return;
     }
-    if (write_gap(collector, watched, known->tid, slot->number - known->number, opd_now_ns()) != OPD_OK) {
+    uint64_t missing = made - known->accounted;
+    known->accounted = made;
+    if (write_gap(collector, watched, slot->tid, missing, opd_now_ns()) != OPD_OK) {
         give_up(collector, watched);
     }
 }

@@ -316,6 +316,7 @@ static void leave_thread(void *slot)
 static void prepare_slot(opd_slot *slot)
 {
     slot->tid = (uint32_t)syscall(SYS_gettid);
+    slot->earlier += slot->number;
     slot->number = 0;
     slot->depth = 0;
     slot->busy = 0;

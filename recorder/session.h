@@ -182,6 +182,7 @@ typedef struct opd_slot {
     _Atomic uint64_t limit;   /* may not reserve past it while the window is frozen */
     _Atomic uint64_t dropped; /* calls that found no room */
     uint64_t number;          /* calls of the current thread */
+    uint64_t earlier;         /* calls of the threads that had the slot before */
     uint64_t woken_at;        /* head when the collector was last woken */
     uint32_t depth;           /* open calls */
     uint32_t is_pinned;       /* the leased chunk is being written to */

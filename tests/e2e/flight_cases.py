@@ -177,6 +177,15 @@ def clock_of_the_kernel_serves_where_the_counter_does_not():
     assert len(times) == 50 and 0 < sum(times) < 10**9, times
 
 
+def every_call_is_written_or_counted():
+    """Threads that take the rings of ended ones, faster than they are drained, and children."""
+    run = Run([os.path.join(TESTS, "soak_victim"), "400000"], ["capture=meta"])
+    made = int(run.stdout.split()[0])
+    assert int(run.report["calls"]) + int(run.report["dropped"]) == made > 400000, (run.report, made)
+    told = sum(int(event["value"]) for bundle in run.runs for event in bundle.events if event["kind"] == "drop")
+    assert told == int(run.report["dropped"]), (told, run.report)
+
+
 CHANGE = os.path.join(TESTS, "change_victim")
 KNOWN, TRACKED = 1 << 12, 1 << 13
 
