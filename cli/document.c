@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "phrases.h"
@@ -155,9 +156,16 @@ json_t *opd_document_operand(const opd_operand *operand)
     return object;
 }
 
+/* A letter as text; a number that is no legal value as such. */
+static json_t *choice_of(int64_t choice)
+{
+    char text[OPD_CHOICE_TEXT];
+    opd_choice_print(text, choice);
+    return opd_choice_is_letter(choice) ? opd_document_text(text) : json_integer(strtoll(text, NULL, 10));
+}
+
 static json_t *value_of(const opd_value *value)
 {
-    char letter[2] = { 0 };
     json_t *list = NULL;
     switch (value->kind) {
     case OPD_VALUE_INT:
@@ -170,8 +178,7 @@ static json_t *value_of(const opd_value *value)
         json_array_append_new(list, opd_document_real(value->im));
         return list;
     case OPD_VALUE_CHOICE:
-        letter[0] = (char)value->i;
-        return opd_document_text(letter);
+        return choice_of(value->i);
     case OPD_VALUE_TEXT:
         return opd_document_text(value->text);
     case OPD_VALUE_INTS:
@@ -206,6 +213,10 @@ json_t *opd_document_call(const opd_call *call, bool with_operands)
     opd_document_put(object, "symbol", opd_document_text(call->symbol));
     opd_document_put(object, "dtype", json_string(opd_dtype_name(call->dtype)));
     opd_document_put(object, "dims", values_object(call->symbols, call->symbol_count));
+    int64_t order = 0;
+    if (opd_call_order(&order, call)) {
+        opd_document_put(object, "order", choice_of(order));
+    }
     opd_document_put(object, "attributes", values_object(call->attrs, call->attr_count));
     opd_phrase_flags(words, sizeof words, call);
     opd_document_put(object, "flags", json_string(words));

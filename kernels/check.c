@@ -79,11 +79,12 @@ static bool is_legal(const struct checked *checked, int slot, char *text, size_t
     int64_t smallest = 1;
     int operand = 0;
     int64_t given = checked->slots[slot];
+    char choice[OPD_CHOICE_TEXT];
     switch (value->use) {
     case OPD_USE_CHOICE:
         if (given <= 0 || given > 127 || strchr(letters, (int)given) == NULL) {
-            snprintf(text, size, "%.*s = %lld is not one of %s", value->name.size, value->name.at, (long long)given,
-                     letters);
+            opd_choice_print(choice, given);
+            snprintf(text, size, "%.*s = %s is not one of %s", value->name.size, value->name.at, choice, letters);
             return false;
         }
         return true;
@@ -109,6 +110,17 @@ static bool is_legal(const struct checked *checked, int slot, char *text, size_t
     default:
         return true;
     }
+}
+
+static void explain_order(char *text, size_t size, const opd_call *call)
+{
+    if ((call->flags & OPD_CALL_CBLAS) != 0) {
+        snprintf(text, size, "order = %d is neither 101 (row-major) nor 102 (column-major)", (int)call->order);
+        return;
+    }
+    char order[OPD_CHOICE_TEXT];
+    opd_choice_print(order, call->order);
+    snprintf(text, size, "order = %s is neither R (row-major) nor C (column-major)", order);
 }
 
 /*
@@ -165,7 +177,7 @@ bool opd_plan_check(opd_call *call, const opd_plan *plan, const int64_t *slots, 
         call->flags |= OPD_CALL_ABI_SUSPECT;
     }
     if ((call->flags & OPD_CALL_BAD_ORDER) != 0) {
-        snprintf(text, size, "the storage order is neither row-major nor column-major");
+        explain_order(text, size, call);
         call->bad_arg = 1;
     }
     for (int i = 0; i < plan->arg_count && call->bad_arg == 0; i++) {
@@ -176,6 +188,33 @@ bool opd_plan_check(opd_call *call, const opd_plan *plan, const int64_t *slots, 
     }
     call->flags |= call->bad_arg != 0 ? OPD_CALL_BAD_ARGS : 0;
     return call->bad_arg == 0;
+}
+
+bool opd_call_bad_name(char name[OPD_NAME], const opd_call *call)
+{
+    const opd_plan *plan = call->bad_arg > 0 ? opd_plan_of_call(call) : NULL;
+    if (plan == NULL) {
+        opd_error_clear();
+        return false;
+    }
+    if (plan->is_general) {
+        bool is_operand = call->bad_arg <= call->operand_count;
+        snprintf(name, OPD_NAME, "%s", is_operand ? call->operands[call->bad_arg - 1].name : "");
+        return is_operand;
+    }
+    if ((call->flags & OPD_CALL_BAD_ORDER) != 0) {
+        snprintf(name, OPD_NAME, "order");
+        return true;
+    }
+    for (int i = 0; i < plan->arg_count; i++) {
+        int slot = plan->args[i].slot;
+        if (opd_plan_position(call, i) == call->bad_arg) {
+            opd_slice found = slot >= 0 ? plan->values[slot].name : plan->operands[plan->args[i].operand].name;
+            snprintf(name, OPD_NAME, "%.*s", found.size, found.at);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Would binding the call anew leave it as it is? plan: NULL where the operator binds its calls itself. */

@@ -67,13 +67,11 @@ void opd_value_print_ints(char *text, size_t size, const opd_value *value)
 
 static void describe_value(struct line *line, const opd_value *value)
 {
+    char choice[OPD_CHOICE_TEXT];
     switch (value->kind) {
     case OPD_VALUE_CHOICE:
-        if (value->i > ' ' && value->i < 127) {
-            append_item(line, "", "%c", (int)value->i);
-        } else {
-            append_item(line, value->name, "%lld", (long long)value->i);
-        }
+        opd_choice_print(choice, value->i);
+        append_item(line, opd_choice_is_letter(value->i) ? "" : value->name, "%s", choice);
         break;
     case OPD_VALUE_REAL:
         append_item(line, value->name, "%.9g", value->re);
@@ -138,6 +136,16 @@ static void describe_general(struct line *line, const opd_call *call)
     }
 }
 
+static void append_order(struct line *line, const opd_call *call)
+{
+    char text[OPD_CHOICE_TEXT];
+    int64_t order = 0;
+    if (opd_call_order(&order, call)) {
+        opd_choice_print(text, order);
+        append_item(line, "order", "%s", text);
+    }
+}
+
 void opd_call_describe(char *text, size_t size, const opd_call *call)
 {
     struct line line = { .size = size, .separator = "" };
@@ -147,6 +155,9 @@ void opd_call_describe(char *text, size_t size, const opd_call *call)
     bool is_row_major = (call->flags & OPD_CALL_ROW_MAJOR) != 0;
     if (is_row_major) {
         append_item(&line, "", "row-major");
+    }
+    if ((call->flags & OPD_CALL_BAD_ORDER) != 0) {
+        append_order(&line, call);
     }
     if (plan == NULL) {
         describe_unknown(&line, call);

@@ -2,7 +2,7 @@
 /*
  * Calls a BLAS routine by address from a call's words, by libffi, in the calling convention its flags name:
  *   CBLAS     enumerations, integers and real scalars by value, complex scalars by pointer, complex results through a
- *             last pointer argument (NAME_sub), index results as size_t.
+ *             last pointer argument (NAME_sub) or in registers (OPD_CALL_DIRECT), index results as size_t.
  *   Fortran   everything by pointer, one hidden length (size_t, 1) per character argument after all others, complex
  *             results in registers (gfortran; not the f2c convention), index results as the integer type.
  */
@@ -66,7 +66,7 @@ static void add_integer(struct frame *frame, int64_t value)
 static void add_choice(struct frame *frame, const char *letters, int64_t letter)
 {
     if (frame->is_cblas) {
-        add(frame, &ffi_type_sint32)->i32 = opd_choice_to_cblas(letters, (int)letter);
+        add(frame, &ffi_type_sint32)->i32 = opd_choice_to_cblas(letters, letter);
         return;
     }
     add_reference(frame)->letter = (char)letter;
@@ -168,7 +168,7 @@ opd_status opd_routine_call(opd_function *function, const opd_call *call)
     union cell result;
     memset(&result, 0, sizeof result);
     ffi_type *type = result_type(&frame, returned);
-    if (frame.is_cblas && call->op->has_sub_form) {
+    if (frame.is_cblas && call->op->has_sub_form && (call->flags & OPD_CALL_DIRECT) == 0) {
         add(&frame, &ffi_type_pointer)->pointer = &result;
         type = &ffi_type_void;
     }

@@ -75,6 +75,7 @@ static const struct definition {
     { "asum", opd_form_abs_sum, "x", NULL, 0 },
     { "iamax", opd_form_abs_max, "x", NULL, 0 },
     { "rot", opd_form_rotate, "x", "y", 0 },
+    { "crot", opd_form_rotate, "x", "y", 0 },
     { "rotm", opd_form_rotate_modified, "x", "y", 0 },
     { "rotg", opd_form_make_rotation, "a", "b", 0 },
     { "rotmg", opd_form_make_rotation_modified, NULL, NULL, 0 },
@@ -102,7 +103,8 @@ opd_status opd_work_load(opd_dense *out, opd_work *work, const char *name)
 int opd_work_choice(opd_work *work, const char *name, int otherwise)
 {
     const opd_value *value = opd_call_value(&work->call, name);
-    return value != NULL && value->kind == OPD_VALUE_CHOICE ? (int)value->i : otherwise;
+    bool is_letter = value != NULL && value->kind == OPD_VALUE_CHOICE && opd_choice_is_letter(value->i);
+    return is_letter ? (int)value->i : otherwise;
 }
 
 opd_factor opd_work_scalar(opd_work *work, const char *name, long double otherwise)

@@ -4,34 +4,42 @@
 
 #include "definition.h"
 
-/* The wanted one of (x, y) times the 2 x 2 matrix h (h11 h21 h12 h22, by columns). */
-static opd_status apply(opd_work *work, const long double h[4])
+/* The wanted one of (x, y) is of_x x + of_y y. */
+static opd_status combine(opd_work *work, opd_factor of_x, opd_factor of_y)
 {
     opd_dense x = { .rows = 0 };
     opd_status status = opd_work_load(&x, work, work->left);
     if (status == OPD_OK) {
         status = opd_work_load(&work->result, work, work->right);
     }
-    bool wants_x = opd_work_wants(work, work->left);
-    opd_factor of_x = { { h[wants_x ? 0 : 1], 0 }, true };
-    opd_factor of_y = { { h[wants_x ? 2 : 3], 0 }, true };
     for (int64_t i = 0; status == OPD_OK && i < x.rows; i++) {
         opd_number a = opd_dense_at(&x, i, 0);
         opd_number b = opd_dense_at(&work->result, i, 0);
         opd_number value = opd_number_add(opd_factor_mul(of_x, a, work->precision),
                                           opd_factor_mul(of_y, b, work->precision), work->precision);
         opd_dense_put(&work->result, i, 0, value,
-                      fabsl(of_x.value.re) * opd_number_size(a) + fabsl(of_y.value.re) * opd_number_size(b));
+                      opd_number_size(of_x.value) * opd_number_size(a) +
+                          opd_number_size(of_y.value) * opd_number_size(b));
     }
     opd_dense_free(&x);
     return status;
 }
 
+/* The wanted one of (x, y) times the real 2 x 2 matrix h (h11 h21 h12 h22, by columns). */
+static opd_status apply(opd_work *work, const long double h[4])
+{
+    bool wants_x = opd_work_wants(work, work->left);
+    return combine(work, (opd_factor){ { h[wants_x ? 0 : 1], 0 }, true },
+                   (opd_factor){ { h[wants_x ? 2 : 3], 0 }, true });
+}
+
+/* x' = c x + s y, y' = c y - conj(s) x. */
 opd_status opd_form_rotate(opd_work *work)
 {
-    long double c = opd_work_scalar(work, "c", 1).value.re;
-    long double s = opd_work_scalar(work, "s", 1).value.re;
-    return apply(work, (const long double[]){ c, -s, s, c });
+    opd_factor c = opd_work_scalar(work, "c", 1);
+    opd_factor s = opd_work_scalar(work, "s", 1);
+    opd_factor of_x = { { -s.value.re, s.value.im }, s.is_real };
+    return opd_work_wants(work, work->left) ? combine(work, c, s) : combine(work, of_x, c);
 }
 
 /* The elements of h that param leaves out are ones and zeros by its first element. */

@@ -11,12 +11,16 @@
 
 /*
  * Names seen in the field: netlib and OpenBLAS; OpenBLAS with SYMBOLSUFFIX 64_; the scipy-openblas wheels; the
- * _64 interface of netlib LAPACK 3.12.
+ * _64 interface of netlib LAPACK 3.12. The last ones: OpenBLAS's complex dots that return their result.
  */
 static const opd_name_pattern patterns[] = {
-    { "cblas_%s", true, 4 },      { "%s_", false, 4 },           { "%s_64_", false, 8 },
-    { "cblas_%s64_", true, 8 },   { "cblas_%s_64", true, 8 },    { "scipy_cblas_%s64_", true, 8 },
-    { "scipy_%s_64_", false, 8 }, { "scipy_cblas_%s", true, 4 }, { "scipy_%s_", false, 4 },
+    { "cblas_%s", true, 4, false },         { "%s_", false, 4, false },
+    { "%s_64_", false, 8, false },          { "cblas_%s64_", true, 8, false },
+    { "cblas_%s_64", true, 8, false },      { "scipy_cblas_%s64_", true, 8, false },
+    { "scipy_%s_64_", false, 8, false },    { "scipy_cblas_%s", true, 4, false },
+    { "scipy_%s_", false, 4, false },       { "cblas_%s", true, 4, true },
+    { "cblas_%s64_", true, 8, true },       { "cblas_%s_64", true, 8, true },
+    { "scipy_cblas_%s64_", true, 8, true }, { "scipy_cblas_%s", true, 4, true },
 };
 
 int opd_name_pattern_count(void)
@@ -32,10 +36,12 @@ const opd_name_pattern *opd_name_pattern_at(int index)
 bool opd_routine_symbol(char *text, size_t size, const opd_routine *routine, const opd_name_pattern *pattern)
 {
     const char *place = strstr(pattern->format, "%s");
-    if (place == NULL) {
+    const opd_op *op = routine->op;
+    bool is_fortran_only = op->is_complex_fortran_only && opd_dtype_is_complex(routine->dtype);
+    if (place == NULL || (pattern->is_cblas && is_fortran_only) || (pattern->is_direct && !op->has_sub_form)) {
         return false;
     }
-    const char *sub = pattern->is_cblas && routine->op->has_sub_form ? "_sub" : "";
+    const char *sub = pattern->is_cblas && op->has_sub_form && !pattern->is_direct ? "_sub" : "";
     int count = snprintf(text, size, "%.*s%s%s%s", (int)(place - pattern->format), pattern->format, routine->name, sub,
                          place + 2);
     return count > 0 && (size_t)count < size;
@@ -113,23 +119,43 @@ static char choice_group(const char *letters)
     return 'O';
 }
 
-int opd_choice_to_cblas(const char *letters, int letter)
+static bool is_number(int64_t choice)
+{
+    return choice >= OPD_CHOICE_NUMBER + INT32_MIN && choice <= OPD_CHOICE_NUMBER + INT32_MAX;
+}
+
+int opd_choice_to_cblas(const char *letters, int64_t choice)
 {
     char group = choice_group(letters);
     for (size_t i = 0; i < OPD_COUNT(cblas_values); i++) {
-        if (cblas_values[i].group == group && cblas_values[i].letter == letter) {
+        if (cblas_values[i].group == group && cblas_values[i].letter == choice) {
             return cblas_values[i].value;
         }
     }
-    return letter;
+    return (int)(is_number(choice) ? choice - OPD_CHOICE_NUMBER : choice);
 }
 
-int opd_choice_from_cblas(int value)
+int64_t opd_choice_from_cblas(const char *letters, int value)
 {
+    char group = choice_group(letters);
     for (size_t i = 0; i < OPD_COUNT(cblas_values); i++) {
-        if (cblas_values[i].value == value) {
+        if (cblas_values[i].group == group && cblas_values[i].value == value) {
             return cblas_values[i].letter;
         }
     }
-    return value;
+    return OPD_CHOICE_NUMBER + value;
+}
+
+bool opd_choice_is_letter(int64_t choice)
+{
+    return choice > ' ' && choice < 127;
+}
+
+void opd_choice_print(char text[OPD_CHOICE_TEXT], int64_t choice)
+{
+    if (opd_choice_is_letter(choice)) {
+        snprintf(text, OPD_CHOICE_TEXT, "%c", (int)choice);
+    } else {
+        snprintf(text, OPD_CHOICE_TEXT, "%lld", (long long)(is_number(choice) ? choice - OPD_CHOICE_NUMBER : choice));
+    }
 }

@@ -68,6 +68,29 @@ static void take_values(opd_call *call, const opd_plan *plan, const uint64_t *wo
     }
 }
 
+static void take_order(opd_call *call, int64_t choice)
+{
+    call->flags |= choice == 'R' ? OPD_CALL_ROW_MAJOR : 0;
+    if (choice != 'R' && choice != 'C') {
+        call->flags |= OPD_CALL_BAD_ORDER;
+        call->order = opd_choice_to_cblas("RC", choice);
+    }
+}
+
+bool opd_call_order(int64_t *choice, const opd_call *call)
+{
+    bool is_cblas = (call->flags & OPD_CALL_CBLAS) != 0;
+    if (call->op == NULL || !(is_cblas ? call->op->has_layout : call->op->has_order_argument)) {
+        return false;
+    }
+    if ((call->flags & OPD_CALL_BAD_ORDER) != 0) {
+        *choice = is_cblas ? OPD_CHOICE_NUMBER + call->order : call->order;
+    } else {
+        *choice = (call->flags & OPD_CALL_ROW_MAJOR) != 0 ? 'R' : 'C';
+    }
+    return true;
+}
+
 opd_status opd_call_from_words(opd_call *out, const opd_routine *routine, uint32_t flags, const uint64_t *words,
                                int count)
 {
@@ -80,10 +103,9 @@ opd_status opd_call_from_words(opd_call *out, const opd_routine *routine, uint32
         return opd_fail(OPD_E_INVALID, "%s has %d words, not %d", routine->name, expected, count);
     }
     opd_plan_fill(out, plan, routine->op, routine->name, routine->dtype);
-    out->flags = flags & (OPD_CALL_CBLAS | OPD_CALL_ILP64);
+    out->flags = flags & (OPD_CALL_CBLAS | OPD_CALL_ILP64 | OPD_CALL_DIRECT);
     if (routine->op->has_layout) {
-        out->flags |= words[0] == 'R' ? OPD_CALL_ROW_MAJOR : 0;
-        out->flags |= words[0] != 'R' && words[0] != 'C' ? OPD_CALL_BAD_ORDER : 0;
+        take_order(out, (int64_t)words[0]);
         words++;
     }
     const void *pointers[OPD_MAX_OPERANDS] = { NULL };
@@ -112,8 +134,9 @@ int opd_call_to_words(uint64_t words[OPD_MAX_WORDS], const opd_call *call)
     opd_plan_slots(slots, plan, call);
     int at = 0;
     if (call->op->has_layout) {
-        bool is_row_major = (call->flags & OPD_CALL_ROW_MAJOR) != 0;
-        words[at++] = (call->flags & OPD_CALL_BAD_ORDER) != 0 ? 0 : (uint64_t)(is_row_major ? 'R' : 'C');
+        int64_t order = 'C';
+        (void)opd_call_order(&order, call);
+        words[at++] = (uint64_t)order;
     }
     for (int i = 0; i < plan->arg_count; i++) {
         const opd_plan_arg *arg = &plan->args[i];

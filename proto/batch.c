@@ -155,6 +155,7 @@ static void build_signature(signature_build *build, const opd_call *call)
     PUT(message, dtype, (uint32_t)call->dtype);
     PUT(message, flags, call->flags);
     PUT(message, bad_arg, call->bad_arg);
+    PUT(message, order, call->order);
     PUT(message, provider, call->provider);
     PUT(message, caller, call->caller);
     PUT(message, mxcsr, call->mxcsr);

@@ -381,6 +381,7 @@ opd_status batch_call(opd_call *out, const opd_batch *batch, size_t i)
     out->dtype = (opd_dtype)signature->dtype;
     out->flags = signature->flags;
     out->bad_arg = signature->bad_arg;
+    out->order = signature->order;
     out->provider = signature->provider;
     out->caller = signature->caller;
     out->mxcsr = signature->mxcsr;

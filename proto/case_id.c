@@ -10,7 +10,7 @@
 #include "case.h"
 
 /* Flags that change the call; the others say how it was seen. */
-#define ID_FLAGS (OPD_CALL_CBLAS | OPD_CALL_ILP64 | OPD_CALL_ROW_MAJOR)
+#define ID_FLAGS (OPD_CALL_CBLAS | OPD_CALL_ILP64 | OPD_CALL_ROW_MAJOR | OPD_CALL_BAD_ORDER | OPD_CALL_DIRECT)
 
 static void add(XXH3_state_t *state, const void *bytes, size_t size)
 {
@@ -124,6 +124,9 @@ opd_digest opd_case_id(const opd_case *item)
     add_u64(&state, (uint64_t)call->dtype);
     add_u64(&state, call->flags & ID_FLAGS);
     add_u64(&state, call->mxcsr);
+    if ((call->flags & OPD_CALL_BAD_ORDER) != 0) {
+        add_u64(&state, (uint64_t)call->order);
+    }
     for (int i = 0; i < call->symbol_count && i < OPD_MAX_SYMBOLS; i++) {
         add_value(&state, &call->symbols[i]);
     }

@@ -2,7 +2,7 @@
 /*
  * Build-time program: prints a C file with one wrapper for each BLAS routine under each name pattern, from the contracts.
  * Calling conventions: Fortran as gfortran has it (arguments by address, lengths of characters as trailing size_t,
- * complex results in registers); CBLAS real scalars by value, complex ones by address, complex dot as NAME_sub.
+ * complex results in registers); CBLAS real scalars by value, complex ones by address, complex dot as NAME_sub and as NAME.
  * source    GNU Fortran manual, "Argument passing conventions"; netlib cblas.h.
  */
 #include <stdbool.h>
@@ -114,13 +114,33 @@ static void print_arguments(FILE *out, const form *wrapper)
     }
 }
 
+/* All values of an enumeration follow each other: the first, how many, their letters. */
+static void print_enum(FILE *out, const char *name, const char *legal)
+{
+    char letters[16] = "";
+    int first = 0;
+    int count = 0;
+    for (int value = 100; value < 164 && count < (int)sizeof(letters) - 1; value++) {
+        int64_t choice = opd_choice_from_cblas(legal, value);
+        if (opd_choice_is_letter(choice)) {
+            first = count == 0 ? value : first;
+            letters[count++] = (char)choice;
+        }
+    }
+    fprintf(out, "opd_word_enum(%s, %d, %d, \"%s\")", name, first, count, letters);
+}
+
 static void print_word(FILE *out, const form *wrapper, const opd_arg *arg)
 {
     bool is_cblas = wrapper->pattern->is_cblas;
     const char *bits = opd_dtype_real(arg->dtype) == OPD_F32 ? "f32" : "f64";
     switch (arg->kind) {
     case OPD_ARG_CHOICE:
-        fprintf(out, is_cblas ? "opd_word_enum(%s)" : "opd_word_char(%s)", arg->name);
+        if (is_cblas) {
+            print_enum(out, arg->name, arg->letters);
+        } else {
+            fprintf(out, "opd_word_char(%s)", arg->name);
+        }
         break;
     case OPD_ARG_INT:
         if (is_cblas) {
@@ -149,10 +169,11 @@ static void print_words(FILE *out, const form *wrapper)
     fputs("    const uint64_t words_[] = {", out);
     const char *separator = " ";
     if (wrapper->routine->op->has_layout) {
-        const char *word = !wrapper->has_order          ? "'C'"
-                           : wrapper->pattern->is_cblas ? "opd_word_enum(order_)"
-                                                        : "opd_word_char(order_)";
-        fprintf(out, " %s", word);
+        if (wrapper->has_order && wrapper->pattern->is_cblas) {
+            print_enum(out, "order_", "RC");
+        } else {
+            fputs(wrapper->has_order ? "opd_word_char(order_)" : "'C'", out);
+        }
         separator = ", ";
     }
     for (int i = 0; i < wrapper->arg_count; i++) {
@@ -205,7 +226,8 @@ static void print_wrapper(FILE *out, const form *wrapper, int words, int operand
         ")\n{\n    static opd_site site_ = { .symbol = \"%s\", .wrapper = (const void *)%s, .routine = %d, .pattern = %d, .words = %d, "
         ".operands = %d, .flags = %uu };\n",
         wrapper->symbol, wrapper->symbol, wrapper->routine->id, wrapper->pattern_index, words, operands,
-        (wrapper->pattern->is_cblas ? OPD_CALL_CBLAS : 0u) | (wrapper->pattern->int_bytes == 8 ? OPD_CALL_ILP64 : 0u));
+        (wrapper->pattern->is_cblas ? OPD_CALL_CBLAS : 0u) | (wrapper->pattern->int_bytes == 8 ? OPD_CALL_ILP64 : 0u) |
+            (wrapper->pattern->is_direct ? OPD_CALL_DIRECT : 0u));
     fprintf(out,
             "    const void *from_ = __builtin_return_address(0);\n"
             "    const opd_target *target_ = opd_target_of(&site_, from_);\n"
@@ -229,7 +251,7 @@ static int describe(form *wrapper, const opd_routine *routine, int pattern)
     wrapper->has_order = is_cblas ? routine->op->has_layout : routine->op->has_order_argument;
     wrapper->arg_count = opd_routine_args(routine, wrapper->args, ARGS_MAX);
     wrapper->returns = opd_routine_returns(routine);
-    wrapper->is_sub = is_cblas && routine->op->has_sub_form;
+    wrapper->is_sub = is_cblas && routine->op->has_sub_form && !wrapper->pattern->is_direct;
     wrapper->lengths = !is_cblas && wrapper->has_order ? 1 : 0;
     for (int i = 0; i < wrapper->arg_count && !is_cblas; i++) {
         wrapper->lengths += wrapper->args[i].kind == OPD_ARG_CHOICE;

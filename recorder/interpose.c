@@ -9,8 +9,6 @@
 #include "capture.h"
 #include "here.h"
 
-uint8_t opd_cblas_letters[64];
-
 /* Fills the record's fixed words and the argument words. */
 static inline void write_record(opd_slot *slot, uint32_t size, const opd_wrapped *frame, const opd_target *target,
                                 const uint64_t *words, const void *return_address)

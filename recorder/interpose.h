@@ -38,7 +38,7 @@ typedef struct opd_site {
     uint8_t pattern;     /* index */
     uint8_t words;
     uint8_t operands;
-    uint32_t flags; /* OPD_CALL_CBLAS, OPD_CALL_ILP64 */
+    uint32_t flags; /* OPD_CALL_CBLAS, ILP64, DIRECT */
 } opd_site;
 
 typedef struct opd_wrapped {
@@ -104,14 +104,11 @@ static inline uint64_t opd_word_char(const char *value)
     return letter >= 'a' && letter <= 'z' ? (uint64_t)(letter - 'a' + 'A') : letter;
 }
 
-/* opd_choice_from_cblas() of the values 100 .. 163, filled at load. */
-extern uint8_t opd_cblas_letters[64];
-
-/* CBLAS enumerations as letters; any other value stays as it is and fails the check of the arguments. */
-static inline uint64_t opd_word_enum(int value)
+/* A CBLAS enumeration whose values from first on have these letters; any other value is kept as a number. */
+static inline uint64_t opd_word_enum(int value, int first, unsigned count, const char *letters)
 {
-    unsigned index = (unsigned)value - 100u;
-    return index < sizeof(opd_cblas_letters) ? opd_cblas_letters[index] : (uint64_t)(int64_t)value;
+    unsigned index = (unsigned)value - (unsigned)first;
+    return index < count ? (uint64_t)letters[index] : (uint64_t)(OPD_CHOICE_NUMBER + value);
 }
 
 static inline uint64_t opd_word_f64(double value)

@@ -27,9 +27,6 @@ bool opd_load(const char *session)
     if (!opd_here_connect(session)) {
         return false;
     }
-    for (unsigned i = 0; i < sizeof(opd_cblas_letters); i++) {
-        opd_cblas_letters[i] = (uint8_t)opd_choice_from_cblas((int)i + 100);
-    }
     opd_crash_install();
     opd_record_enabled = true;
     return true;

@@ -354,7 +354,7 @@ typedef struct opd_operand_part {
 _Static_assert(sizeof(opd_operand_part) % 8 == 0, "parts are copied word by word");
 _Static_assert(OPD_R_WORDS + OPD_MAX_WORDS + OPD_MAX_OPERANDS * OPD_PART_WORDS <= OPD_SEGMENT_WORDS,
                "a record fits a segment");
-_Static_assert(OPD_CALL_VIEW < 1 << 16 && OPD_MXCSR_CONTROL < 1 << 16, "flags and mode share a word");
+_Static_assert(OPD_CALL_DIRECT < 1 << 16 && OPD_MXCSR_CONTROL < 1 << 16, "flags and mode share a word");
 _Static_assert(OPD_RING_WORDS % OPD_SEGMENT_WORDS == 0, "segments tile the ring");
 
 /* Bytes of a process file before its arena, for a number of slots. */

@@ -205,7 +205,7 @@ static void explain_attribute(opd_search_state *state, int slot)
     char other[16];
     if (value->kind == OPD_VALUE_CHOICE && value->i != (unsigned char)spec[0]) {
         value->i = (unsigned char)spec[0];
-        snprintf(kept, sizeof(kept), "%c", (int)old.i);
+        opd_choice_print(kept, old.i);
         snprintf(other, sizeof(other), "%c", spec[0]);
     } else if ((value->kind == OPD_VALUE_REAL || value->kind == OPD_VALUE_COMPLEX) &&
                (value->re != 1 || value->im != 0)) {

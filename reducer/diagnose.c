@@ -217,9 +217,10 @@ static bool bad_args(opd_failure *out, const evidence *facts)
         return false;
     }
     const char *name = copy.symbol[0] != '\0' ? copy.symbol : copy.name;
-    bool has_order = (copy.flags & OPD_CALL_CBLAS) != 0 && copy.op->has_layout;
+    bool is_cblas = (copy.flags & OPD_CALL_CBLAS) != 0;
+    bool has_order = copy.bad_arg > 1 && (is_cblas ? copy.op->has_layout : copy.op->has_order_argument);
     return opd_decide(out, "bad-args", 0.95, "argument %d of %s%s: %s", (int)copy.bad_arg, name,
-                      has_order ? ", the order being 1" : "", text);
+                      has_order ? " (order is argument 1)" : "", text);
 }
 
 static bool hang(opd_failure *out, const evidence *facts)

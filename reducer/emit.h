@@ -27,6 +27,7 @@ typedef struct opd_emitter {
     int word_of[OPD_MAX_WORDS];    /* first word of an argument */
     bool is_fatal;                 /* the failure ends the call: whether it returns is the check, its values are not */
     bool is_cblas;
+    bool is_direct;       /* a CBLAS name that returns a complex result */
     bool has_order;       /* the storage order is the first argument */
     const char *int_type; /* of integer arguments */
     char symbol[64];

@@ -107,11 +107,11 @@ static void print_support(opd_emitter *emit, const needs *need)
     }
     if (need->refused) {
         opd_buffer_print(emit->out,
-                         "\nstatic int refused; /* the argument the routine complains of */\n"
+                         "\nstatic int refused; /* did the routine complain of an argument? */\n"
                          "void %s(const char *name, const %s *info, size_t length);\n"
                          "void %s(const char *name, const %s *info, size_t length)\n{\n"
-                         "    refused = (int)*info;\n"
-                         "    printf(\"%%.*s refuses argument %%d\\n\", (int)length, name, refused);\n}\n",
+                         "    refused = 1; /* info is 0 for a wrong storage order */\n"
+                         "    printf(\"%%.*s refuses argument %%d\\n\", (int)length, name, (int)*info);\n}\n",
                          emit->refusal, emit->int_type, emit->refusal, emit->int_type);
     }
     if (need->values) {
@@ -206,7 +206,7 @@ static void print_run(opd_emitter *emit, const needs *need)
     }
     opd_emit_call(emit);
     if (need->refused) {
-        opd_buffer_print(emit->out, "    bad += refused != 0;\n");
+        opd_buffer_print(emit->out, "    bad += refused;\n");
     }
     print_checks(emit);
     opd_buffer_print(emit->out, is_judged ? "    puts(bad != 0 ? \"FAIL\" : \"ok\");\n    return bad != 0;\n}\n"

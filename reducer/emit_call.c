@@ -9,7 +9,7 @@
 
 static bool is_sub_form(const opd_emitter *emit)
 {
-    return emit->is_cblas && emit->item->call.op->has_sub_form;
+    return emit->is_cblas && emit->item->call.op->has_sub_form && !emit->is_direct;
 }
 
 static const char *return_type(const opd_emitter *emit)
@@ -115,12 +115,19 @@ void opd_emit_prototype(opd_emitter *emit)
     opd_buffer_print(emit->out, ");\n");
 }
 
-static void choice(const opd_emitter *emit, const char *letters, int letter, char *text, size_t size)
+static void choice(const opd_emitter *emit, const char *letters, uint64_t word, char *text, size_t size)
 {
-    if (emit->is_cblas) {
-        snprintf(text, size, "%d /* %c */", opd_choice_to_cblas(letters, letter), isprint(letter) ? letter : '?');
+    char letter[OPD_CHOICE_TEXT];
+    int64_t value = (int64_t)word;
+    opd_choice_print(letter, value);
+    if (emit->is_cblas && opd_choice_is_letter(value)) {
+        snprintf(text, size, "%d /* %s */", opd_choice_to_cblas(letters, value), letter);
+    } else if (emit->is_cblas) {
+        snprintf(text, size, "%d", opd_choice_to_cblas(letters, value));
+    } else if (isalnum((int)(value & 127)) != 0 && opd_choice_is_letter(value)) {
+        snprintf(text, size, "\"%s\"", letter);
     } else {
-        snprintf(text, size, "\"%c\"", isprint(letter) ? letter : '?');
+        snprintf(text, size, "\"\\%03o\"", (unsigned)value & 255U);
     }
 }
 
@@ -181,7 +188,7 @@ static void argument(const opd_emitter *emit, int which, char *text, size_t size
     const uint64_t *words = emit->words + emit->word_of[which];
     switch (arg->kind) {
     case OPD_ARG_CHOICE:
-        choice(emit, arg->letters, (int)words[0], text, size);
+        choice(emit, arg->letters, words[0], text, size);
         break;
     case OPD_ARG_INT:
         if (emit->is_cblas) {
@@ -236,7 +243,7 @@ void opd_emit_call(opd_emitter *emit)
     print_target(emit);
     opd_buffer_print(emit->out, "%s(", emit->symbol);
     if (emit->has_order) {
-        choice(emit, "RC", (int)emit->words[0], text, sizeof(text));
+        choice(emit, "RC", emit->words[0], text, sizeof(text));
         put(&to, text);
     }
     for (int i = 0; i < emit->arg_count; i++) {

@@ -54,6 +54,7 @@ static opd_status name_symbol(opd_emitter *emit)
     if (pattern == NULL) {
         return opd_fail(OPD_E_UNSUPPORTED, "%s: no library names it in the form that was called", call->name);
     }
+    emit->is_direct = pattern->is_direct;
     emit->int_type = pattern->int_bytes == 8 ? "int64_t" : "int";
     opd_routine_symbol(emit->symbol, sizeof(emit->symbol), emit->routine, pattern);
     if (symbol[0] != '\0') {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouping by envelope key: outcome class, operator, dtype class, operand, cause label. The key holds no size, precision, address or value, so that one
-// bug met with three shapes or in float and double is one group; two bugs of one operator differ in operand, outcome or cause. Groups are built when they
-// are asked for, from sorted members, so that the order of additions cannot matter.
+// Grouping by envelope key: outcome class, operator, dtype class, operand (of a broken contract: the argument), cause label. The key holds no size,
+// precision, address or value, so that one bug met with three shapes or in float and double is one group; two bugs of one operator differ in operand,
+// outcome or cause. Groups are built when they are asked for, from sorted members, so that the order of additions cannot matter.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +67,17 @@ static const char *class_of(opd_dtype dtype)
     return opd_dtype_is_complex(dtype) ? "complex" : opd_dtype_is_float(dtype) ? "real" : "integer";
 }
 
+/* Where a call that breaks its contract is wrong: each argument is a bug of its own, whatever the library then did. */
+static void name_bad_argument(char name[OPD_NAME], const opd_call *call)
+{
+    opd_call copy = *call;
+    char text[256];
+    const opd_operand *overflow = NULL;
+    if (copy.op != NULL && !opd_call_check(&copy, text, sizeof(text), &overflow)) {
+        (void)opd_call_bad_name(name, &copy);
+    }
+}
+
 static void describe(candidate *out, const opd_failure *failure, const opd_call *call)
 {
     opd_failure diagnosed = *failure;
@@ -74,11 +85,16 @@ static void describe(candidate *out, const opd_failure *failure, const opd_call 
     if (!has_label && call != NULL) {
         opd_diagnose(&diagnosed, call, NULL, NULL);
     }
+    char argument[OPD_NAME] = "";
+    if (call != NULL && strcmp(diagnosed.label, "bad-args") == 0) {
+        name_bad_argument(argument, call);
+    }
+    const char *operand = argument[0] != '\0' ? argument : failure->operand;
     const char *op = call == NULL ? "" : call->op != NULL ? call->op->name : call->name;
     out->is_diagnosed = !has_label;
     snprintf(out->cause, sizeof(out->cause), "%s", diagnosed.reason);
-    snprintf(out->key, sizeof(out->key), "%s|%s|%s|%s|%s", opd_outcome_name(failure->outcome), or_dash(op),
-             call == NULL ? "-" : class_of(call->dtype), or_dash(failure->operand), or_dash(diagnosed.label));
+    snprintf(out->key, sizeof(out->key), "%s|%.31s|%s|%.31s|%s", opd_outcome_name(failure->outcome), or_dash(op),
+             call == NULL ? "-" : class_of(call->dtype), or_dash(operand), or_dash(diagnosed.label));
     out->size = 0;
     for (int i = 0; call != NULL && i < call->operand_count; i++) {
         out->size += (double)opd_tensor_count(&call->operands[i].view);
@@ -187,7 +203,8 @@ static void fill_group(opd_group *group, opd_group_member *members, const candid
                      "same outcome, operator, class of type and operand; no rule names the cause");
         } else {
             snprintf(members[i].why, sizeof(members[i].why),
-                     "same outcome, operator, class of type and operand; cause %s %s", label,
+                     "same outcome, operator, class of type and %s; cause %s %s",
+                     strcmp(label, "bad-args") == 0 ? "argument" : "operand", label,
                      first[i].is_diagnosed ? "found by rule" : "stands in its bundle");
         }
     }

@@ -97,6 +97,7 @@ static void *find_form(opd_provider *out, const opd_routine *routine, bool is_cb
             snprintf(out->symbol, sizeof out->symbol, "%s", text);
             out->is_cblas = pattern->is_cblas;
             out->int_bytes = pattern->int_bytes;
+            out->is_direct = pattern->is_direct;
             return address;
         }
     }

@@ -19,6 +19,7 @@ typedef struct opd_provider {
     bool is_torch;                  /* PyTorch, in a Python inside this process */
     bool is_cblas;
     uint8_t int_bytes;
+    bool is_direct;
 } opd_provider;
 
 /*

@@ -454,9 +454,10 @@ static int compare_times(const void *a, const void *b)
 static void start_call(worker *self)
 {
     self->call = self->job->call;
-    self->call.flags &= ~(uint32_t)(OPD_CALL_CBLAS | OPD_CALL_ILP64);
+    self->call.flags &= ~(uint32_t)(OPD_CALL_CBLAS | OPD_CALL_ILP64 | OPD_CALL_DIRECT);
     self->call.flags |= self->provider.is_cblas ? OPD_CALL_CBLAS : 0U;
     self->call.flags |= self->provider.int_bytes == 8 ? OPD_CALL_ILP64 : 0U;
+    self->call.flags |= self->provider.is_direct ? OPD_CALL_DIRECT : 0U;
     for (int i = 0; i < self->call.operand_count; i++) {
         const opd_job_operand *slot = &self->job->operands[i];
         opd_operand *operand = &self->call.operands[i];

@@ -55,6 +55,7 @@ typedef struct opd_pencil {
 static void note_value(opd_notes *notes, const char *prefix, const opd_value *value)
 {
     char text[OPD_INTS_TEXT];
+    char choice[OPD_CHOICE_TEXT];
 
     switch (value->kind) {
     case OPD_VALUE_NONE:
@@ -70,9 +71,8 @@ static void note_value(opd_notes *notes, const char *prefix, const opd_value *va
         opd_notes_text(notes, prefix, value->name, text);
         break;
     case OPD_VALUE_CHOICE:
-        text[0] = (char)value->i;
-        text[1] = '\0';
-        opd_notes_text(notes, prefix, value->name, text);
+        opd_choice_print(choice, value->i);
+        opd_notes_text(notes, prefix, value->name, choice);
         break;
     case OPD_VALUE_TEXT:
         opd_notes_text(notes, prefix, value->name, value->text);

@@ -137,9 +137,10 @@ typedef struct opd_op {
     const char *checkpoints; /* "mean variance": inner stages in order, as tracepoints name them; NULL = none */
     opd_shape_function *shape;
     opd_generate_function *generate;
-    bool has_layout;         /* CBLAS form takes the storage order first */
-    bool has_order_argument; /* so does the Fortran form, as a character 'R' or 'C' (OpenBLAS omatcopy) */
-    bool has_sub_form;       /* CBLAS form is NAME_sub with the result as last argument (complex dot) */
+    bool has_layout;              /* CBLAS form takes the storage order first */
+    bool has_order_argument;      /* so does the Fortran form, as a character 'R' or 'C' (OpenBLAS omatcopy) */
+    bool has_sub_form;            /* CBLAS form is NAME_sub with the result as last argument, or NAME (complex dot) */
+    bool is_complex_fortran_only; /* for complex T: an auxiliary of LAPACK, which has no CBLAS form */
     opd_determinism determinism;
 } opd_op;
 

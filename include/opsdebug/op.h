@@ -49,6 +49,7 @@ typedef struct opd_name_pattern {
     const char *format; /* "cblas_%s", "%s_", "cblas_%s64_", "scipy_cblas_%s64_", ... */
     bool is_cblas;
     uint8_t int_bytes; /* 4 or 8 */
+    bool is_direct;    /* only of routines with has_sub_form: the CBLAS name that returns the result */
 } opd_name_pattern;
 int opd_name_pattern_count(void);
 const opd_name_pattern *opd_name_pattern_at(int index);
@@ -70,10 +71,19 @@ typedef struct opd_arg {
     char letters[8]; /* CHOICE: legal letters, the default first */
 } opd_arg;
 int opd_routine_args(const opd_routine *routine, opd_arg *args, int capacity); /* count */
+/*
+ * A choice, as calls and words keep it: an upper-case letter; or OPD_CHOICE_NUMBER + v where a CBLAS caller gave the number v, which is no value of
+ * its kind of choice (78 is not 'N', and uplo's 122 is not side's 'L').
+ */
+#define OPD_CHOICE_NUMBER (INT64_C(1) << 32)
+#define OPD_CHOICE_TEXT   24 /* bytes that hold any choice in words, its end included */
 /* CBLAS value of a choice (111 for trans 'N', 131 for diag 'N', ...), of which letters are the legal ones; an unknown letter is its own value. */
-int opd_choice_to_cblas(const char *letters, int letter);
-/* Letter of a CBLAS value; other values come back unchanged. 101 and 102 (the order) are 'R' and 'C'. */
-int opd_choice_from_cblas(int value);
+int opd_choice_to_cblas(const char *letters, int64_t choice);
+/* The choice that a CBLAS value makes. 101 and 102 (the order, letters "RC") are 'R' and 'C'. */
+int64_t opd_choice_from_cblas(const char *letters, int value);
+/* "N"; "999" for a number, and for a code that is no printable character. */
+void opd_choice_print(char text[OPD_CHOICE_TEXT], int64_t choice);
+bool opd_choice_is_letter(int64_t choice);
 /* dtype of the returned value; OPD_DTYPE_NONE = void. For an index operand OPD_I64. */
 opd_dtype opd_routine_returns(const opd_routine *routine);
 
@@ -84,7 +94,7 @@ typedef enum opd_value_kind {
     OPD_VALUE_INT,     /* i */
     OPD_VALUE_REAL,    /* re */
     OPD_VALUE_COMPLEX, /* re, im */
-    OPD_VALUE_CHOICE,  /* i: letter */
+    OPD_VALUE_CHOICE,  /* i: letter, or OPD_CHOICE_NUMBER + value */
     OPD_VALUE_TEXT,    /* text; i: its position in the contract's list */
     OPD_VALUE_INTS,    /* ints[0 .. i) */
 } opd_value_kind;
@@ -141,6 +151,7 @@ enum {
     OPD_CALL_ABI_SUSPECT = 1 << 8,  /* an integer argument has a plausible low and an implausible high half */
     OPD_CALL_BAD_ORDER = 1 << 9,    /* the storage order is neither row nor column major */
     OPD_CALL_VIEW = 1 << 10,        /* computes nothing (a view, memory without content): no operand is looked at */
+    OPD_CALL_DIRECT = 1 << 11,      /* CBLAS complex dot by the name that returns its result (else NAME_sub) */
 };
 
 /* Floating-point mode as x86 keeps it in MXCSR: rounding, FTZ, DAZ and exception masks, without the sticky flags. */
@@ -165,12 +176,13 @@ typedef struct opd_call {
     uint32_t flags;      /* OPD_CALL_... */
     int32_t bad_arg;     /* 1-based position in the called form, as xerbla counts it; 0 = none */
     uint32_t pid;
-    uint32_t thread;                                         /* tid */
-    uint64_t number;                                         /* in its thread, from 1 */
-    uint64_t op_id;                                          /* hash of operand addresses and number; display only */
-    uint32_t depth;                                          /* nesting */
-    uint32_t provider;                                       /* index into the bundle's modules + 1; 0 = unknown */
-    uint32_t caller;                                         /* same */
+    uint32_t thread;   /* tid */
+    int32_t order;     /* with BAD_ORDER: the storage order as given, a number (CBLAS) or a character (Fortran) */
+    uint64_t number;   /* in its thread, from 1 */
+    uint64_t op_id;    /* hash of operand addresses and number; display only */
+    uint32_t depth;    /* nesting */
+    uint32_t provider; /* index into the bundle's modules + 1; 0 = unknown */
+    uint32_t caller;   /* same */
     uint64_t begin_ns, queued_ns, start_ns, end_ns, sync_ns; /* CLOCK_MONOTONIC; 0 = not taken */
     uint64_t seed;  /* logical seed of the generator that made the inputs; 0 = unknown */
     uint32_t mxcsr; /* OPD_MXCSR_CONTROL bits of the calling thread on entry; 0 = unknown */
@@ -233,10 +245,15 @@ opd_status opd_call_bind(opd_call *call);
  */
 bool opd_call_check(opd_call *call, char *text, size_t size, const opd_operand **overflow);
 
+/* The storage order as a choice ('R', 'C', or what was given instead); false when the form that was called takes none. */
+bool opd_call_order(int64_t *choice, const opd_call *call);
+/* Name of the argument that bad_arg counts: "order", "lda", an operand's; false when bad_arg is 0 or no position of the call. */
+bool opd_call_bad_name(char name[OPD_NAME], const opd_call *call);
+
 /*
- * Raw arguments of a BLAS call, one 64-bit word each: integers sign-extended, choices as upper-case letters, real scalars as the bits of
- * a double, complex scalars as two words (re, im), pointers. Word 0 is 'R' or 'C' (row, column major) when op->has_layout, whatever the
- * called form (Fortran: 'C'). flags: OPD_CALL_CBLAS, ILP64. Returned values have no word.
+ * Raw arguments of a BLAS call, one 64-bit word each: integers sign-extended, choices as above, real scalars as the bits of
+ * a double, complex scalars as two words (re, im), pointers. Word 0 is 'R' or 'C' (row, column major; else what was given) when op->has_layout, whatever the
+ * called form (Fortran: 'C'). flags: OPD_CALL_CBLAS, ILP64, DIRECT. Returned values have no word.
  * out       a call with illegal arguments is filled too, flagged BAD_ARGS; an operand whose span leaves int64 has shape [0] and is
  *           flagged UNREADABLE. address and view.data are element 0's.
  * errors    E_INVALID count is not what the routine has.

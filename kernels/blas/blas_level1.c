@@ -5,7 +5,7 @@
  *
  * nrm2 with a negative increment: up to LAPACK 3.9 (and OpenBLAS 0.3.23) no work and 0, since then the norm over |inc|.
  * The view holds the elements at |inc|, walked from the far end: legal to read under both.
- * source    netlib BLAS 3.11 reference; axpby: OpenBLAS.
+ * source    netlib BLAS 3.11 reference; axpby: OpenBLAS; crot: LAPACK 3.11 crot.f.
  */
 #include <opsdebug/memory.h>
 
@@ -220,6 +220,19 @@ const opd_op opd_contracts_blas_level1[] = {
         .reduction = "1",
         .determinism = OPD_DETERMINISM_RUN,
         .summary = "the modified rotation that makes y1 zero",
+    },
+    {
+        LEVEL1,
+        .name = "crot",
+        .routines = "crot:c64 zrot:c128",
+        .signature = "x:T[n] inc(incx), y:T[n] inc(incy) -> x, y",
+        .attributes = "c:R s:T",
+        .call = "n x incx y incy c s",
+        .flops = "6 * max(n, 0)",
+        .reduction = "1",
+        .is_complex_fortran_only = true,
+        .determinism = OPD_DETERMINISM_RUN,
+        .summary = "(x, y) = (c x + s y, c y - conj(s) x), s complex",
     },
 };
 const int opd_contracts_blas_level1_count = (int)OPD_COUNT(opd_contracts_blas_level1);

@@ -4,7 +4,8 @@
  *
  * gemv and gbmv with an empty matrix return before they scale y, whatever beta: y is then kept, which is why its
  * condition names m and n.
- * source    netlib BLAS 3.11 reference; the letter R (conjugate without transposing): OpenBLAS.
+ * The symmetric routines for complex T are auxiliaries of LAPACK (symv, spmv, syr, spr) and of OpenBLAS (sbmv, syr2, spr2).
+ * source    netlib BLAS 3.11 reference, LAPACK 3.11 csymv.f and its siblings; the letter R (conjugate without transposing): OpenBLAS.
  */
 #include <opsdebug/memory.h>
 
@@ -78,7 +79,8 @@ const opd_op opd_contracts_blas_level2[] = {
     {
         LEVEL2,
         .name = "symv",
-        .routines = "ssymv:f32 dsymv:f64",
+        .routines = "ssymv:f32 dsymv:f64 csymv:c64 zsymv:c128",
+        .is_complex_fortran_only = true,
         .signature = "A:T[n, n] ld(lda) tri(uplo) if(alpha != 0), "
                      "x:T[n] inc(incx) if(alpha != 0), y:T[n] inc(incy) if(beta != 0) -> y",
         .attributes = "uplo:UL alpha:T beta:T",
@@ -102,7 +104,8 @@ const opd_op opd_contracts_blas_level2[] = {
     {
         LEVEL2,
         .name = "sbmv",
-        .routines = "ssbmv:f32 dsbmv:f64",
+        .routines = "ssbmv:f32 dsbmv:f64 csbmv:c64 zsbmv:c128",
+        .is_complex_fortran_only = true,
         .signature = "A:T[n, n] ld(lda) band(uplo == 'U' ? 0 : k, uplo == 'U' ? k : 0) if(alpha != 0), "
                      "x:T[n] inc(incx) if(alpha != 0), y:T[n] inc(incy) if(beta != 0) -> y",
         .attributes = "uplo:UL k:dim alpha:T beta:T",
@@ -126,7 +129,8 @@ const opd_op opd_contracts_blas_level2[] = {
     {
         LEVEL2,
         .name = "spmv",
-        .routines = "sspmv:f32 dspmv:f64",
+        .routines = "sspmv:f32 dspmv:f64 cspmv:c64 zspmv:c128",
+        .is_complex_fortran_only = true,
         .signature = "AP:T[n, n] packed(uplo) if(alpha != 0), "
                      "x:T[n] inc(incx) if(alpha != 0), y:T[n] inc(incy) if(beta != 0) -> y",
         .attributes = "uplo:UL alpha:T beta:T",
@@ -150,7 +154,8 @@ const opd_op opd_contracts_blas_level2[] = {
     {
         LEVEL2,
         .name = "syr",
-        .routines = "ssyr:f32 dsyr:f64",
+        .routines = "ssyr:f32 dsyr:f64 csyr:c64 zsyr:c128",
+        .is_complex_fortran_only = true,
         .signature = "x:T[n] inc(incx) if(alpha != 0), "
                      "A:T[n, n] ld(lda) tri(uplo) -> A",
         .attributes = "uplo:UL alpha:T",
@@ -174,7 +179,8 @@ const opd_op opd_contracts_blas_level2[] = {
     {
         LEVEL2,
         .name = "spr",
-        .routines = "sspr:f32 dspr:f64",
+        .routines = "sspr:f32 dspr:f64 cspr:c64 zspr:c128",
+        .is_complex_fortran_only = true,
         .signature = "x:T[n] inc(incx) if(alpha != 0), "
                      "AP:T[n, n] packed(uplo) -> AP",
         .attributes = "uplo:UL alpha:T",
@@ -198,7 +204,8 @@ const opd_op opd_contracts_blas_level2[] = {
     {
         LEVEL2,
         .name = "syr2",
-        .routines = "ssyr2:f32 dsyr2:f64",
+        .routines = "ssyr2:f32 dsyr2:f64 csyr2:c64 zsyr2:c128",
+        .is_complex_fortran_only = true,
         .signature = "x:T[n] inc(incx) if(alpha != 0), y:T[n] inc(incy) if(alpha != 0), "
                      "A:T[n, n] ld(lda) tri(uplo) -> A",
         .attributes = "uplo:UL alpha:T",
@@ -222,7 +229,8 @@ const opd_op opd_contracts_blas_level2[] = {
     {
         LEVEL2,
         .name = "spr2",
-        .routines = "sspr2:f32 dspr2:f64",
+        .routines = "sspr2:f32 dspr2:f64 cspr2:c64 zspr2:c128",
+        .is_complex_fortran_only = true,
         .signature = "x:T[n] inc(incx) if(alpha != 0), y:T[n] inc(incy) if(alpha != 0), "
                      "AP:T[n, n] packed(uplo) -> AP",
         .attributes = "uplo:UL alpha:T",

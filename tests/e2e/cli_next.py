@@ -155,7 +155,7 @@ def scenarios(walk):
     if "became" in said:
         walk.wrong(f"contract: a NaN that C held before has become one:\n{said}")
     need(walk, "contract", walk.run(f"ops-debug show {contract}")[1], "illegal argument 9 of cblas_dgemm")
-    need(walk, "contract", walk.run(f"ops-debug diagnose {contract}")[1], "argument 9 of cblas_dgemm, the order being 1: lda = 3")
+    need(walk, "contract", walk.run(f"ops-debug diagnose {contract}")[1], "argument 9 of cblas_dgemm (order is argument 1): lda = 3")
 
     copy = walk.record("copy", COPY, "--trigger", "exit")
     for name, text, options, outcome in (("bad", BAD_LIBRARY, "", "NaN born"), ("past", READ_PAST, "--guard ", "read out of bounds"),

@@ -306,12 +306,12 @@ def a_call_of_every_routine_replays():
     ops_debug = os.path.join(BUILD, "ops-debug")
     if not os.path.exists(ops_debug) or SANITIZED:
         raise Skip("it needs ops-debug without sanitizers")
-    for first in range(0, 426, 142):
-        run = Run([os.path.join(TESTS, "every_routine"), str(first), str(first + 142)], ["capture=full", "trigger=exit"])
+    for first in range(0, 444, 148):
+        run = Run([os.path.join(TESTS, "every_routine"), str(first), str(first + 148)], ["capture=full", "trigger=exit"])
         calls = run.failures[0].calls
         done = subprocess.run([ops_debug, "replay", run.failures[0].path], capture_output=True, text=True, timeout=250)
         answers = [line for line in done.stdout.splitlines()[1:] if run.failures[0].path.endswith(line.split(" ")[0])]
-        assert len(answers) == len(calls) == 142, (len(answers), len(calls))
+        assert len(answers) == len(calls) == 148, (len(answers), len(calls))
         bitwise = [line for line in answers if line.endswith("same result, bitwise")]
         for line in answers:
             name = line.split()[2]

@@ -132,7 +132,8 @@ static int64_t integer(const opd_call *call, const char *name)
 
 /*
  * Known faults of OpenBLAS 0.3.21: the norm over a negative increment is 0; imatcopy's own heap buffer has room for
- * max(lda, ldb) columns only (rows, row-major) of the result, however many there are.
+ * max(lda, ldb) columns only (rows, row-major) of the result, however many there are; the complex symmetric rank-2 updates
+ * walk a negative increment from half way (numpy has the reference's values).
  */
 static bool is_left_out(const opd_call *call)
 {
@@ -146,7 +147,10 @@ static bool is_left_out(const opd_call *call)
         int64_t lines = result->shape[call->flags & OPD_CALL_ROW_MAJOR ? 0 : 1];
         return lines > (lda > ldb ? lda : ldb);
     }
-    return strcmp(call->op->name, "nrm2") == 0 && integer(call, "incx") < 0;
+    bool is_negative = integer(call, "incx") < 0 || integer(call, "incy") < 0;
+    bool is_update = strcmp(call->op->name, "syr2") == 0 || strcmp(call->op->name, "spr2") == 0;
+    bool is_complex_update = is_update && opd_dtype_is_complex(call->dtype);
+    return (strcmp(call->op->name, "nrm2") == 0 || is_complex_update) && is_negative;
 }
 
 static void put(opd_operand *operand, int64_t at, double value)
@@ -181,8 +185,8 @@ static void check_call(void *context, opd_call *call, dice *d)
     struct run *run = context;
     bool is_cblas = (call->flags & OPD_CALL_CBLAS) != 0;
     char symbol[64];
-    assert_true(opd_routine_symbol(symbol, sizeof symbol, run->routine, opd_name_pattern_at(is_cblas ? 0 : 1)));
-    void *found = dlsym(run->handle, symbol);
+    bool has_symbol = opd_routine_symbol(symbol, sizeof symbol, run->routine, opd_name_pattern_at(is_cblas ? 0 : 1));
+    void *found = has_symbol ? dlsym(run->handle, symbol) : NULL;
     if (found == NULL || is_left_out(call)) {
         return;
     }
@@ -239,8 +243,8 @@ static void every_routine_agrees_with_the_library(void **state)
         missing += run.calls == 0;
         assert_true(run.declined * 4 <= run.compared);
     }
-    /* netlib has no axpby, gemm3m, omatcopy, imatcopy. */
-    assert_int_equal(missing, library->is_openblas ? 0 : 4 + 2 + 4 + 4);
+    /* netlib's BLAS has no axpby, gemm3m, omatcopy, imatcopy, nor the complex symmetric auxiliaries of LAPACK and crot. */
+    assert_int_equal(missing, library->is_openblas ? 0 : 4 + 2 + 4 + 4 + 14 + 2);
 }
 
 int main(int argc, char **argv)

@@ -182,7 +182,8 @@ static void programs_of(choice chosen, uint32_t flags, bool is_spoiled)
         const opd_routine *routine = opd_routine_at(i);
         opd_emit_options options = { 0 };
         opd_case item;
-        make_case(&item, routine, flags, 3);
+        bool has_cblas = !routine->op->is_complex_fortran_only || !opd_dtype_is_complex(routine->dtype);
+        make_case(&item, routine, has_cblas ? flags : 0, 3);
         if (reference(&v, &options, &item)) {
             if (is_spoiled) {
                 spoil(&v, &item);
@@ -228,6 +229,36 @@ static void programs_with_a_wrong_expectation_end_with_one(void **state)
 {
     (void)state;
     programs_of(getenv("OPD_TEST_FULL") != NULL ? (choice){ 0, 7 } : (choice){ 3, 28 }, OPD_CALL_CBLAS, true);
+}
+
+/* A complex dot by the name that returns its result, right and with a wrong expectation. */
+static void programs_take_a_returned_complex_result(void **state)
+{
+    static values v;
+    static const char *const names[] = { "cdotu", "zdotc" };
+    const opd_failure failure = { .outcome = OPD_OUTCOME_MISMATCH, .index_rank = -1 };
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        opd_case item;
+        opd_emit_options options = { 0 };
+        char name[32];
+        const opd_routine *routine = opd_routine_find(names[i % 2]);
+        make_case(&item, routine, OPD_CALL_CBLAS | OPD_CALL_DIRECT, 3);
+        snprintf(item.call.symbol, sizeof(item.call.symbol), "cblas_%s", routine->name);
+        assert_true(reference(&v, &options, &item));
+        if (i >= 2) {
+            spoil(&v, &item);
+        }
+        snprintf(name, sizeof(name), "%s_%d", routine->name, i);
+        write_program(name, &item, &failure, &options, 100);
+        opd_case_done(&item);
+    }
+    compile_all();
+    assert_int_equal(run_program("cdotu_0"), 0);
+    assert_int_equal(run_program("zdotc_1"), 0);
+    assert_int_equal(run_program("cdotu_2"), 1);
+    assert_int_equal(run_program("zdotc_3"), 1);
+    remove_programs();
 }
 
 /* The call's mode is set around it; what is expected only comes out under that mode. */
@@ -313,6 +344,7 @@ int main(void)
         cmocka_unit_test(cblas_programs_of_healthy_calls_end_with_zero),
         cmocka_unit_test(fortran_programs_of_healthy_calls_end_with_zero),
         cmocka_unit_test(programs_with_a_wrong_expectation_end_with_one),
+        cmocka_unit_test(programs_take_a_returned_complex_result),
         cmocka_unit_test(programs_set_the_floating_point_mode_of_the_call),
         cmocka_unit_test(names_of_the_failure_cannot_end_the_comment),
     };

@@ -73,7 +73,9 @@ static bool draw_call(opd_call *call, const opd_routine *routine, bool has_exten
     for (int i = 0; i < call->attr_count; i++) {
         draw_value(routine, &call->attrs[i], has_extensions);
     }
-    if (routine->op->has_layout && draw(2) == 1) {
+    if (routine->op->is_complex_fortran_only && opd_dtype_is_complex(routine->dtype)) {
+        call->flags &= ~(uint32_t)OPD_CALL_CBLAS;
+    } else if (routine->op->has_layout && draw(2) == 1) {
         call->flags |= OPD_CALL_ROW_MAJOR;
     }
     for (int i = 0; i < call->attr_count; i++) {
@@ -119,6 +121,9 @@ static const struct {
     { "0.3.21", " dotu dotc ", "incx != 1 || incy != 1", OPD_OUTCOME_OOB_READ,
       "the strided loop loads one element ahead" },
     { "0.3.21", " nrm2 ", "incx < 0", OPD_OUTCOME_MISMATCH, "0 instead of the norm" },
+    { "0.3.21", " syr2 spr2 ", "incx < 0 || incy < 0", OPD_OUTCOME_OOB_READ,
+      "complex: a negative increment is walked from half way" },
+    { "0.3.21", " syr2 spr2 ", "incx < 0 || incy < 0", OPD_OUTCOME_MISMATCH, "the same" },
     { "0.3.21", " imatcopy ", "1", OPD_OUTCOME_CRASH, "the copy it allocates is too small: heap overrun" },
     { "libblis", " gemm ", "m > 0 && n > 0", OPD_OUTCOME_OOB_READ, "small transposed products read past B" },
     { "libblis", " scal rscal asum iamax ", "incx < 0", OPD_OUTCOME_OOB_READ,

@@ -158,6 +158,7 @@ void make_call(make_random *random, opd_call *call)
     call->dtype = (opd_dtype)make_below(random, 16);
     call->flags = (uint32_t)make_u64(random);
     call->bad_arg = (int32_t)make_below(random, 30) - 2;
+    call->order = (int32_t)(call->flags % 1000) - 500;
     call->pid = (uint32_t)(1000 + make_below(random, 2));
     call->thread = (uint32_t)(1000 + make_below(random, 5));
     call->number = any_u64(random);
@@ -319,6 +320,7 @@ void check_same_call(const opd_call *got, const opd_call *want)
     assert_int_equal(got->dtype, want->dtype);
     assert_int_equal(got->flags, want->flags);
     assert_int_equal(got->bad_arg, want->bad_arg);
+    assert_int_equal(got->order, want->order);
     assert_int_equal(got->pid, want->pid);
     assert_int_equal(got->thread, want->thread);
     assert_true(got->number == want->number);

@@ -21,20 +21,26 @@ typedef struct printing {
     const opd_routine *routine;
     int counts[FORMS]; /* calls printed: Fortran, by columns, by rows */
     long seen;
-    int pass;   /* which of PER_FORM is printed now: one call of everything comes first */
-    int number; /* of the function printed */
+    int pass;       /* which of PER_FORM is printed now: one call of everything comes first */
+    int number;     /* of the function printed */
+    bool is_direct; /* the name printed is that of a complex dot which returns its result */
 } printing;
 
+/* Of two names of a complex dot, every pass takes another, so does every routine. */
 static const opd_name_pattern *exported(char *symbol, size_t size, const printing *p, bool is_cblas)
 {
+    const opd_name_pattern *found = NULL;
     for (int i = 0; i < opd_name_pattern_count(); i++) {
         const opd_name_pattern *pattern = opd_name_pattern_at(i);
+        char name[64];
         if (pattern->is_cblas == is_cblas && pattern->int_bytes == 4 &&
-            opd_routine_symbol(symbol, size, p->routine, pattern) && dlsym(p->library, symbol) != NULL) {
-            return pattern;
+            opd_routine_symbol(name, sizeof name, p->routine, pattern) && dlsym(p->library, name) != NULL &&
+            (found == NULL || ((p->pass + p->routine->id) % 2 == 1 && pattern->is_direct))) {
+            found = pattern;
+            snprintf(symbol, size, "%s", name);
         }
     }
-    return NULL;
+    return found;
 }
 
 static const char *real_name(opd_dtype dtype)
@@ -42,10 +48,10 @@ static const char *real_name(opd_dtype dtype)
     return opd_dtype_real(dtype) == OPD_F32 ? "float" : "double";
 }
 
-static const char *result_name(const opd_routine *routine, bool is_cblas)
+static const char *result_name(const opd_routine *routine, bool is_cblas, bool is_sub)
 {
     opd_dtype dtype = opd_routine_returns(routine);
-    if (dtype == OPD_DTYPE_NONE || (is_cblas && routine->op->has_sub_form)) {
+    if (dtype == OPD_DTYPE_NONE || is_sub) {
         return "void";
     }
     if (!opd_dtype_is_float(dtype)) {
@@ -89,7 +95,7 @@ static int print_value(const printing *p, const opd_arg *arg, const uint64_t *wo
     switch (arg->kind) {
     case OPD_ARG_CHOICE:
         if (is_cblas) {
-            fprintf(p->out, "%d", opd_choice_to_cblas(arg->letters, (int)words[0]));
+            fprintf(p->out, "%d", opd_choice_to_cblas(arg->letters, (int64_t)words[0]));
         } else {
             fprintf(p->out, "\"%c\"", (int)words[0]);
         }
@@ -136,9 +142,9 @@ static void print_call(const printing *p, const char *symbol, const blas_case *i
     const opd_op *op = p->routine->op;
     int count = opd_routine_args(p->routine, args, ARGS_MAX);
     bool has_order = is_cblas ? op->has_layout : op->has_order_argument;
-    bool is_sub = is_cblas && op->has_sub_form;
+    bool is_sub = is_cblas && op->has_sub_form && !p->is_direct;
     opd_call_to_words(words, &item->call);
-    fprintf(p->out, "((%s (*)(", result_name(p->routine, is_cblas));
+    fprintf(p->out, "((%s (*)(", result_name(p->routine, is_cblas, is_sub));
     fputs(has_order ? is_cblas ? "int, " : "const char *, " : "", p->out);
     for (int i = 0; i < count; i++) {
         fputs(i > 0 ? ", " : "", p->out);
@@ -170,7 +176,8 @@ static void print_function(printing *p, const char *symbol, const blas_case *ite
     char what[300];
     opd_arg args[ARGS_MAX];
     opd_call_describe(what, sizeof what, &item->call);
-    const char *result = result_name(p->routine, is_cblas);
+    bool is_sub = is_cblas && p->routine->op->has_sub_form && !p->is_direct;
+    const char *result = result_name(p->routine, is_cblas, is_sub);
     int lengths = is_cblas || p->number % 2 == 0 ? 0
                                                  : count_choices(args, opd_routine_args(p->routine, args, ARGS_MAX)) +
                                                        p->routine->op->has_order_argument;
@@ -194,9 +201,16 @@ static void print_function(printing *p, const char *symbol, const blas_case *ite
     p->number++;
 }
 
-/* OpenBLAS 0.3.21: imatcopy's own heap buffer has room for max(lda, ldb) columns (rows, row-major) of the result only. */
+/*
+ * OpenBLAS 0.3.21: imatcopy's own heap buffer has room for max(lda, ldb) columns (rows, row-major) of the result only; the complex
+ * symmetric rank-2 updates read before a vector with a negative increment.
+ */
 static bool is_left_out(opd_call *call)
 {
+    bool is_update = strcmp(call->op->name, "syr2") == 0 || strcmp(call->op->name, "spr2") == 0;
+    if (is_update && opd_dtype_is_complex(call->dtype)) {
+        return opd_call_value(call, "incx")->i < 0 || opd_call_value(call, "incy")->i < 0;
+    }
     if (strcmp(call->op->name, "imatcopy") != 0) {
         return false;
     }
@@ -213,10 +227,14 @@ static void visit(void *context, opd_call *call, dice *d)
     int form = !is_cblas ? 0 : (call->flags & OPD_CALL_ROW_MAJOR) != 0 ? 2 : 1;
     char symbol[64];
     /* not the first combinations only, which have everything at its default */
-    if (is_left_out(call) || p->counts[form] > p->pass || p->seen++ % 5 < p->pass + 2 ||
-        exported(symbol, sizeof symbol, p, is_cblas) == NULL) {
+    if (is_left_out(call) || p->counts[form] > p->pass || p->seen++ % 5 < p->pass + 2) {
         return;
     }
+    const opd_name_pattern *pattern = exported(symbol, sizeof symbol, p, is_cblas);
+    if (pattern == NULL) {
+        return;
+    }
+    p->is_direct = pattern->is_direct;
     blas_case item = { .call = *call };
     blas_case_fill(&item, d, false);
     if (p->counts[form]++ == p->pass) {

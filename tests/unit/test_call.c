@@ -156,16 +156,30 @@ static void symbols_follow_the_patterns_of_the_field(void **state)
         "cdotu_",
         "cdotu_64_",
         "scipy_cblas_cdotu_sub64_",
+        "cblas_cdotu", /* those that return the result */
+        "cblas_cdotu64_",
+        "cblas_cdotu_64",
+        "scipy_cblas_cdotu",
+        "scipy_cblas_cdotu64_",
+        "csymv_",
+        "csymv_64_",
+        "scipy_csymv_",
+        "scipy_csymv_64_",
     };
     for (size_t i = 0; i < OPD_COUNT(wanted); i++) {
         int found = 0;
         for (int p = 0; p < opd_name_pattern_count(); p++) {
             const opd_name_pattern *pattern = opd_name_pattern_at(p);
-            static const char *const names[] = { "dgemm", "cdotu" };
-            for (int r = 0; r < 2; r++) {
+            static const char *const names[] = { "dgemm", "cdotu", "csymv" };
+            for (size_t r = 0; r < OPD_COUNT(names); r++) {
                 char text[64];
-                assert_true(opd_routine_symbol(text, sizeof text, opd_routine_find(names[r]), pattern));
-                if (strcmp(text, wanted[i]) == 0) {
+                bool has_none = (r == 0 && pattern->is_direct) || (r == 2 && pattern->is_cblas);
+                assert_int_equal(opd_routine_symbol(text, sizeof text, opd_routine_find(names[r]), pattern), !has_none);
+                if (!has_none && strcmp(text, wanted[i]) == 0) {
+                    assert_int_equal(pattern->is_direct, strncmp(wanted[i], "scipy_cblas_cdotu", 17) != 0
+                                                             ? strncmp(wanted[i], "cblas_cdotu", 11) == 0 &&
+                                                                   strstr(wanted[i], "_sub") == NULL
+                                                             : strstr(wanted[i], "_sub") == NULL);
                     assert_int_equal(pattern->int_bytes, strstr(text, "64") != NULL ? 8 : 4);
                     assert_int_equal(pattern->is_cblas, strstr(text, "cblas") != NULL);
                     found++;
@@ -240,12 +254,45 @@ static void choices_have_their_cblas_values(void **state)
     assert_int_equal(opd_choice_to_cblas("LR", 'L'), 141);
     assert_int_equal(opd_choice_to_cblas("LR", 'R'), 142);
     assert_int_equal(opd_choice_to_cblas("UL", 999), 999);
-    static const char letters[] = "RC........NTCR......UL........NU........LR";
-    for (int value = 101; value <= 142; value++) {
-        char letter = letters[value - 101];
-        assert_int_equal(opd_choice_from_cblas(value), letter == '.' ? value : letter);
+    assert_int_equal(opd_choice_to_cblas("UL", OPD_CHOICE_NUMBER - 5), -5);
+}
+
+/* Values of cblas.h are letters of their own kind of choice only: any other number, a letter's code too, comes back as it was given. */
+static void numbers_that_are_no_value_of_a_choice_stay_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *legal;
+        int first;
+        const char *letters;
+    } kinds[] = {
+        { "RC", 101, "RC" }, { "NTC", 111, "NTCR" }, { "UL", 121, "UL" }, { "NU", 131, "NU" }, { "LR", 141, "LR" }
+    };
+    for (size_t k = 0; k < OPD_COUNT(kinds); k++) {
+        int count = (int)strlen(kinds[k].letters);
+        for (int value = -130; value <= 999; value++) {
+            int64_t choice = opd_choice_from_cblas(kinds[k].legal, value);
+            bool is_of_kind = value >= kinds[k].first && value < kinds[k].first + count;
+            assert_int_equal(opd_choice_is_letter(choice), is_of_kind);
+            assert_int_equal(choice, is_of_kind ? kinds[k].letters[value - kinds[k].first] : OPD_CHOICE_NUMBER + value);
+            assert_int_equal(opd_choice_to_cblas(kinds[k].legal, choice), value);
+        }
+        assert_int_equal(opd_choice_to_cblas(kinds[k].legal, opd_choice_from_cblas(kinds[k].legal, INT32_MIN)),
+                         INT32_MIN);
+        assert_int_equal(opd_choice_to_cblas(kinds[k].legal, opd_choice_from_cblas(kinds[k].legal, INT32_MAX)),
+                         INT32_MAX);
     }
-    assert_int_equal(opd_choice_from_cblas(7), 7);
+    static const struct {
+        int64_t choice;
+        const char *text;
+    } texts[] = {
+        { 'N', "N" }, { OPD_CHOICE_NUMBER + 78, "78" }, { OPD_CHOICE_NUMBER - 1, "-1" }, { 7, "7" }, { 999, "999" }
+    };
+    for (size_t i = 0; i < OPD_COUNT(texts); i++) {
+        char text[OPD_CHOICE_TEXT];
+        opd_choice_print(text, texts[i].choice);
+        assert_string_equal(text, texts[i].text);
+    }
 }
 
 int main(void)
@@ -260,6 +307,7 @@ int main(void)
         cmocka_unit_test(symbols_follow_the_patterns_of_the_field),
         cmocka_unit_test(arguments_are_listed_in_call_order),
         cmocka_unit_test(choices_have_their_cblas_values),
+        cmocka_unit_test(numbers_that_are_no_value_of_a_choice_stay_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

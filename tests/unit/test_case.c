@@ -348,6 +348,16 @@ static void equal_cases_have_equal_ids_and_others_do_not(void **state)
     other = opd_case_id(&copy);
     assert_memory_not_equal(&id, &other, sizeof(id));
     copy.call.flags ^= OPD_CALL_ROW_MAJOR;
+    copy.call.order = 7; /* of a call whose order is none, only */
+    other = opd_case_id(&copy);
+    assert_memory_equal(&id, &other, sizeof(id));
+    copy.call.flags |= OPD_CALL_BAD_ORDER;
+    opd_digest of_seven = opd_case_id(&copy);
+    assert_memory_not_equal(&id, &of_seven, sizeof(id));
+    copy.call.order = 8;
+    other = opd_case_id(&copy);
+    assert_memory_not_equal(&of_seven, &other, sizeof(id));
+    copy.call.flags ^= OPD_CALL_BAD_ORDER;
     copy.call.mxcsr = OPD_MXCSR_DEFAULT | OPD_MXCSR_FTZ;
     other = opd_case_id(&copy);
     assert_memory_not_equal(&id, &other, sizeof(id));

@@ -29,6 +29,16 @@ struct expectation {
     const char *text;
 };
 
+/* The words of the call are those it was made from, what is wrong with it included. */
+static void expect_words(const struct expectation *e, const opd_call *call)
+{
+    uint64_t words[OPD_MAX_WORDS] = { 0 };
+    assert_int_equal(opd_call_to_words(words, call), e->count);
+    for (int i = 0; i < e->count; i++) {
+        assert_int_equal(words[i], e->words[i]);
+    }
+}
+
 static void expect(const struct expectation *e)
 {
     opd_call call;
@@ -40,6 +50,10 @@ static void expect(const struct expectation *e)
     assert_int_equal(opd_call_check(&call, text, sizeof text, &overflow), e->bad_arg == 0);
     assert_string_equal(text, e->text);
     assert_null(overflow);
+    expect_words(e, &call);
+    char name[OPD_NAME] = "";
+    assert_int_equal(opd_call_bad_name(name, &call), e->bad_arg != 0);
+    assert_true(strncmp(e->text, name, strlen(name)) == 0);
 }
 
 static void the_first_bad_argument_is_named(void **state)
@@ -63,7 +77,7 @@ static void the_first_bad_argument_is_named(void **state)
           { 'C', 'N', 'Q', 4, 5, 6, real(1), BASE, 1, BASE, 1, real(0), BASE, 4 },
           14,
           2,
-          "transb = 81 is not one of NTCR" },
+          "transb = Q is not one of NTCR" },
         { "dgemm",
           0,
           { 'C', 'N', 'N', (uint64_t)-4, 5, 6, real(1), BASE, 1, BASE, 1, real(0), BASE, 4 },
@@ -72,10 +86,22 @@ static void the_first_bad_argument_is_named(void **state)
           "m = -4 is negative" },
         { "dgemm",
           OPD_CALL_CBLAS,
-          { 0, 'N', 'N', 4, 5, 6, real(1), BASE, 4, BASE, 6, real(0), BASE, 4 },
+          { OPD_CHOICE_NUMBER + 7, 'N', 'N', 4, 5, 6, real(1), BASE, 4, BASE, 6, real(0), BASE, 4 },
           14,
           1,
-          "the storage order is neither row-major nor column-major" },
+          "order = 7 is neither 101 (row-major) nor 102 (column-major)" },
+        { "dgemm",
+          OPD_CALL_CBLAS,
+          { 'R', 'N', OPD_CHOICE_NUMBER + 'N', 4, 5, 6, real(1), BASE, 6, BASE, 5, real(0), BASE, 5 },
+          14,
+          3,
+          "transb = 78 is not one of NTCR" },
+        { "domatcopy",
+          0,
+          { 'Q', 'N', 4, 5, real(1), BASE, 4, BASE, 4 },
+          9,
+          1,
+          "order = Q is neither R (row-major) nor C (column-major)" },
         { "dgemv", 0, { 'C', 'N', 4, 5, real(1), BASE, 4, BASE, 0, real(0), BASE, 0 }, 12, 8, "incx = 0" },
         { "dgemv", 0, { 'C', 'N', 0, 0, real(1), 0, 1, 0, 1, real(0), 0, 1 }, 12, 0, "" },
         { "dgemv",
@@ -95,7 +121,7 @@ static void the_first_bad_argument_is_named(void **state)
           { 'C', 'U', 'C', 4, 5, real(1), 0, BASE, 5, real(0), 0, BASE, 4 },
           13,
           2,
-          "trans = 67 is not one of NT" },
+          "trans = C is not one of NT" },
         { "dsymm",
           0,
           { 'C', 'R', 'U', 4, 5, real(1), BASE, 4, BASE, 4, real(0), BASE, 4 },

@@ -131,6 +131,18 @@ static void fake_cblas_zdotc_sub(int n, const void *x, int incx, const void *y, 
     ((double *)result)[1] = 6;
 }
 
+static double complex fake_cblas_zdotc(int n, const void *x, int incx, const void *y, int incy)
+{
+    snprintf(seen, sizeof seen, "%d %p %d %p %d", n, x, incx, y, incy);
+    return 7 - 8 * _Complex_I;
+}
+
+static float complex fake_cblas_cdotu_64(int64_t n, const void *x, int64_t incx, const void *y, int64_t incy)
+{
+    snprintf(seen, sizeof seen, "%d %p %d %p %d", (int)n, x, (int)incx, y, (int)incy);
+    return -9 + 10 * _Complex_I;
+}
+
 static void complex_results_come_back_in_every_form(void **state)
 {
     (void)state;
@@ -149,6 +161,18 @@ static void complex_results_come_back_in_every_form(void **state)
     call.operands[2].view.data = parts;
     assert_int_equal(opd_routine_call((opd_function *)fake_cblas_zdotc_sub, &call), OPD_OK);
     assert_true(parts[0] == 5 && parts[1] == 6);
+    assert_string_equal(seen, "2 0x1000 1 0x2000 1");
+    seen[0] = '\0';
+    call = call_of("zdotc", OPD_CALL_CBLAS | OPD_CALL_DIRECT);
+    call.operands[2].view.data = parts;
+    assert_int_equal(opd_routine_call((opd_function *)fake_cblas_zdotc, &call), OPD_OK);
+    assert_true(parts[0] == 7 && parts[1] == -8);
+    assert_string_equal(seen, "2 0x1000 1 0x2000 1");
+    seen[0] = '\0';
+    call = call_of("cdotu", OPD_CALL_CBLAS | OPD_CALL_DIRECT | OPD_CALL_ILP64);
+    call.operands[2].view.data = single;
+    assert_int_equal(opd_routine_call((opd_function *)fake_cblas_cdotu_64, &call), OPD_OK);
+    assert_true(single[0] == -9 && single[1] == 10);
     assert_string_equal(seen, "2 0x1000 1 0x2000 1");
 }
 

@@ -5,10 +5,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include <opsdebug/memory.h>
 #include <opsdebug/op.h>
 
 static opd_call call_of(const char *name, int64_t n)
@@ -175,6 +177,118 @@ static void the_naive_variant_rounds_each_operation(void **state)
     assert_true(value[0] == 16777218);
 }
 
+/*
+ * LAPACK's complex symmetric routines: nothing is conjugated, and a negative increment walks x from its far end. Values of numpy (integers, exact):
+ * S @ x, numpy.outer(x, y) of the same data.
+ */
+static const double matrix[] = { 0, -1, 3, -2, 2, -1, 0, 3, -3, 2, 3, 1, 2, -1, -2, -2, -2, 0 }; /* by columns */
+static const double packed[] = { 0, -1, 0, 3, -3, 2, 2, -1, -2, -2, -2, 0 };
+static const double band[] = { 0, 0, 0, -1, 0, 3, -3, 2, -2, -2, -2, 0 }; /* one diagonal above */
+static const double vector_x[] = { -3, 2, -3, 2, 3, 0 };
+static const double vector_y[] = { 2, 2, -1, -3, 0, -1 };
+
+static const struct symmetric_case {
+    const char *routine;
+    char uplo;
+    int64_t incx;
+    const double *a;
+    double want[18]; /* of the output, row by row; 0 where nothing exists */
+} symmetric_cases[] = {
+    { "symv", 'U', 1, matrix, { 26, -3, 42, -46, -19, 7 } },
+    { "symv", 'L', 1, matrix, { -15, 20, -2, 16, -42, -34 } },
+    { "symv", 'U', -1, matrix, { 6, -23, 12, 24, 31, 37 } },
+    { "spmv", 'U', 1, packed, { 26, -3, 42, -46, -19, 7 } },
+    { "sbmv", 'U', 1, band, { 14, -12, 42, -46, -1, 8 } },
+    { "syr", 'U', 1, matrix, { 29, -3, 29, 1, -19, -13, 0, 0, 26, 0, -23, -14, 0, 0, 0, 0, 7, 18 } },
+    { "syr", 'U', -1, matrix, { 9, 17, -21, -9, -19, -13, 0, 0, 26, 0, 27, -4, 0, 0, 0, 0, 27, -2 } },
+    { "syr", 'L', 1, matrix, { 29, -3, 0, 0, 0, 0, 32, -4, 26, 0, 0, 0, -19, -13, -18, -11, 7, 18 } },
+    { "syr2", 'U', 1, matrix, { -12, -45, -11, 6, -8, 24, 0, 0, -13, 52, 9, -10, 0, 0, 0, 0, 10, -6 } },
+    { "spr", 'U', -1, packed, { 9, 17, -21, -9, 26, 0, -19, -13, 27, -4, 27, -2 } },
+    { "spr2", 'U', 1, packed, { -12, -45, -11, 6, -13, 52, -8, 24, 9, -10, 10, -6 } },
+};
+
+static void run_symmetric(const struct symmetric_case *c, char precision)
+{
+    char name[16];
+    union {
+        float single[18];
+        double real[18];
+    } memory[3];
+    const double *data[] = { NULL, vector_x, vector_y };
+    long double value[18];
+    long double gauge[9];
+    int output = -1;
+    snprintf(name, sizeof name, "%c%s", precision, c->routine);
+    opd_call call = call_of(name, 3);
+    if (opd_call_value(&call, "k") != NULL) {
+        assert_int_equal(opd_call_set(&call, "k", 1), OPD_OK);
+    }
+    assert_int_equal(opd_call_compact(&call), OPD_OK);
+    assert_int_equal(opd_call_set(&call, "uplo", c->uplo), OPD_OK);
+    assert_int_equal(opd_call_set(&call, "incx", c->incx), OPD_OK);
+    opd_call_value(&call, "alpha")->im = 2;
+    if (opd_call_value(&call, "beta") != NULL) {
+        *opd_call_value(&call, "beta") = (opd_value){ .name = "beta", .kind = OPD_VALUE_COMPLEX, .re = 2, .im = -1 };
+    }
+    assert_int_equal(opd_call_bind(&call), OPD_OK);
+    data[0] = c->a;
+    for (int i = 0; i < call.operand_count; i++) {
+        opd_operand *operand = &call.operands[i];
+        int which = operand->name[0] == 'x' ? 1 : operand->name[0] == 'y' ? 2 : 0;
+        for (int k = 0; k < (which > 0 ? 6 : c->a == matrix ? 18 : 12); k++) {
+            if (precision == 'c') {
+                memory[which].single[k] = (float)data[which][k];
+            } else {
+                memory[which].real[k] = data[which][k];
+            }
+        }
+        /* Element 0 of a vector that is walked backwards is its last one in memory. */
+        size_t start = which == 1 && c->incx < 0 ? 2 * opd_dtype_size(call.dtype) : 0;
+        operand->view.data = (char *)&memory[which] + start;
+        output = (operand->role & OPD_ROLE_OUT) != 0 ? i : output;
+    }
+    assert_int_equal(opd_reference_run(value, gauge, &call, output), OPD_OK);
+    for (int64_t k = 0; k < 2 * opd_tensor_count(&call.operands[output].view); k++) {
+        if (value[k] != (long double)c->want[k]) {
+            fail_msg("%s %c incx=%d: element %d is %Lg, not %g", name, c->uplo, (int)c->incx, (int)k, value[k],
+                     c->want[k]);
+        }
+    }
+}
+
+static void complex_symmetric_routines_conjugate_nothing(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < OPD_COUNT(symmetric_cases); i++) {
+        run_symmetric(&symmetric_cases[i], 'c');
+        run_symmetric(&symmetric_cases[i], 'z');
+    }
+}
+
+/* numpy: c x + s y and c y - conj(s) x. */
+static void a_rotation_with_a_complex_sine_conjugates_it_for_y(void **state)
+{
+    (void)state;
+    double x[6];
+    double y[6];
+    long double value[6];
+    long double gauge[3];
+    static const double want[2][6] = { { 2, 0, -16, 4, 3, -1 }, { 13, 11, 7, 1, -3, -11 } };
+    memcpy(x, vector_x, sizeof x);
+    memcpy(y, vector_y, sizeof y);
+    opd_call call = call_of("zrot", 3);
+    opd_call_value(&call, "c")->re = 2;
+    opd_call_value(&call, "s")->im = -3;
+    call.operands[0].view.data = x;
+    call.operands[1].view.data = y;
+    for (int operand = 0; operand < 2; operand++) {
+        assert_int_equal(opd_reference_run(value, gauge, &call, operand), OPD_OK);
+        for (int k = 0; k < 6; k++) {
+            assert_true(value[k] == (long double)want[operand][k]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +300,8 @@ int main(void)
         cmocka_unit_test(norms_neither_overflow_nor_vanish),
         cmocka_unit_test(calls_without_one_right_value_are_declined),
         cmocka_unit_test(the_naive_variant_rounds_each_operation),
+        cmocka_unit_test(complex_symmetric_routines_conjugate_nothing),
+        cmocka_unit_test(a_rotation_with_a_complex_sine_conjugates_it_for_y),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,13 +44,14 @@ static void every_routine_of_the_blas_is_there(void **state)
     static const char names[] =
         "sscal dscal cscal zscal csscal zdscal saxpy daxpy caxpy zaxpy saxpby daxpby caxpby zaxpby scopy dcopy ccopy zcopy "
         "sswap dswap cswap zswap sdot ddot cdotu zdotu cdotc zdotc sdsdot dsdot snrm2 dnrm2 scnrm2 dznrm2 sasum dasum "
-        "scasum dzasum isamax idamax icamax izamax srot drot csrot zdrot srotg drotg crotg zrotg srotm drotm srotmg drotmg "
+        "scasum dzasum isamax idamax icamax izamax srot drot csrot zdrot crot zrot srotg drotg crotg zrotg srotm drotm srotmg drotmg "
         "sgemv dgemv cgemv zgemv sgbmv dgbmv cgbmv zgbmv sger dger cgeru zgeru cgerc zgerc ssymv dsymv chemv zhemv ssbmv "
         "dsbmv chbmv zhbmv sspmv dspmv chpmv zhpmv ssyr dsyr cher zher sspr dspr chpr zhpr ssyr2 dsyr2 cher2 zher2 sspr2 "
         "dspr2 chpr2 zhpr2 strmv dtrmv ctrmv ztrmv strsv dtrsv ctrsv ztrsv stbmv dtbmv ctbmv ztbmv stbsv dtbsv ctbsv ztbsv "
         "stpmv dtpmv ctpmv ztpmv stpsv dtpsv ctpsv ztpsv sgemm dgemm cgemm zgemm cgemm3m zgemm3m ssymm dsymm csymm zsymm "
         "chemm zhemm ssyrk dsyrk csyrk zsyrk cherk zherk ssyr2k dsyr2k csyr2k zsyr2k cher2k zher2k strmm dtrmm ctrmm ztrmm "
-        "strsm dtrsm ctrsm ztrsm somatcopy domatcopy comatcopy zomatcopy simatcopy dimatcopy cimatcopy zimatcopy";
+        "strsm dtrsm ctrsm ztrsm somatcopy domatcopy comatcopy zomatcopy simatcopy dimatcopy cimatcopy zimatcopy "
+        "csymv zsymv csbmv zsbmv cspmv zspmv csyr zsyr cspr zspr csyr2 zsyr2 cspr2 zspr2";
     char copy[sizeof names];
     memcpy(copy, names, sizeof names);
     int count = 0;
