@@ -59,47 +59,7 @@ def have(tool, program):
     return True
 
 
-def # A perceptron of three 1024-wide layers, batch 1: time of a forward pass after the weights have been seen often.
-PERCEPTRON = """
-import statistics, time
-import numpy as np
-r = np.random.default_rng(1)
-layers = [r.standard_normal((1024, 1024)).astype(np.float32) / 32 for _ in range(3)]
-def forward(x):
-    for weights in layers:
-        x = np.maximum(weights @ x, 0)
-    return x
-times = []
-for i in range(120):
-    x = r.standard_normal(1024).astype(np.float32)
-    begin = time.thread_time()
-    forward(x)
-    times.append(time.thread_time() - begin)
-print(statistics.median(times[20:]) * 1e6)
-"""
-
-
-def perceptron(rounds):
-    environment = dict(os.environ, OPENBLAS_NUM_THREADS="1")
-    words = ["/usr/bin/python3", "-c", PERCEPTRON]
-    ways = {"no recording": None, "meta": ["--capture", "meta"], "inputs": [], "inputs, no write tracking": ["--no-write-tracking"]}
-    times = {name: [] for name in ways}
-    for _ in range(rounds):
-        for name, options in ways.items():
-            with tempfile.TemporaryDirectory() as out:
-                front = [] if options is None else [os.path.join(BUILD, "ops-debug"), "record", "-q", *options, "-o", out, "--"]
-                times[name].append(float(output([*front, *words], env=environment)))
-    base = statistics.median(times["no recording"])
-    print(f"perceptron of three 1024-wide layers in numpy, batch 1, us a pass, median of {rounds} paired rounds")
-    for name, values in times.items():
-        print(f"  {name:28} {statistics.median(values):8.1f}   {statistics.median(values) / base:5.2f} of no recording")
-
-
-if len(sys.argv) > 3 and sys.argv[3] == "perceptron":
-    perceptron(ROUNDS)
-else:
-    main()
-    perceptron(max(3, ROUNDS // 2)):
+def main():
     ways = {"no recording": plain, "ops-debug meta": lambda *w: recorded("meta", *w)}
     if have("lttng", "recorder_loop_lttng"):
         subprocess.run(["lttng-sessiond", "--daemonize"], capture_output=True)
