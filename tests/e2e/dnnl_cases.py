@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from record_harness import *  # noqa: E402,F403
@@ -52,20 +53,26 @@ def torch_is_needed(python=PYTHON):
         raise Skip("python3-torch is not installed")
 
 
-def record(program, *options, env=None, timeout=200):
+def record(program, *options, env=None, timeout=200, may_hang=False):
     """The bundles of a recorded run that are no list of the whole run."""
     if SANITIZED:
         raise Skip("the sanitizer's runtime does not go into this program")
     out = tempfile.mkdtemp(prefix="dnnl-")
     command = [OPS_DEBUG, "record", "--capture", "full", *options, "-o", out, "--", *program]
-    done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    done = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                             env={**os.environ, **(env or {})}, start_new_session=True)
-    try:
-        done.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:  # a program that hangs: what it was recorded for
+
+    def bundles():
+        found = sorted(glob.glob(out + "/*.opsb"))
+        return [path for path in found if not os.path.basename(path).startswith("run-")]
+
+    deadline = time.time() + timeout
+    while done.poll() is None and time.time() < deadline and not (may_hang and bundles()):
+        time.sleep(0.05)
+    if done.poll() is None:  # a program that hangs: what it was recorded for
         os.killpg(done.pid, signal.SIGKILL)
-        done.communicate()
-    return sorted(path for path in glob.glob(out + "/*.opsb") if not os.path.basename(path).startswith("run-"))
+    done.wait()
+    return bundles()
 
 
 def replays(bundle, *options, ok=(0, 1)):
@@ -132,7 +139,7 @@ def another_instruction_set_is_within_rounding():
 def overrun_of_scratch_memory_is_one_minimal_form_whatever_it_led_to():
     forms = []
     for sizes, threads in [("1 7 64 16", "1"), ("4 3 32 8", "2"), ("8 7 64 16", "2")]:
-        found = record([PRIMITIVES, "overrun", *sizes.split()], "--trigger", "exit,crash,timeout=2s", timeout=15,
+        found = record([PRIMITIVES, "overrun", *sizes.split()], "--trigger", "exit,crash,timeout=2s", may_hang=True,
                        env={"OMP_NUM_THREADS": threads, "DNNL_MAX_CPU_ISA": "AVX2"})
         calls = [(bundle, call) for bundle in found
                  for call in json.loads(ops_debug("show", bundle, "--all", "--json"))["calls"]
