@@ -14,8 +14,8 @@ static const char *const fills[] = {
     "constant:100", "constant:200",  "constant:1e9",   "constant:1e-40", "constant:nan",
     "integers",     "normal:1000:1", "normal:0:0.003", "longtail:1:4",   "special",
 };
-#define MANY_OPERATIONS 4e6 /* of a boundary size: the reference is slow, and size is not what it is about */
-#define LONG_OPERATIONS 2e7 /* of the longest line, where it is */
+#define MANY_OPERATIONS 4e6   /* of a boundary size: the reference is slow, and size is not what it is about */
+#define LONG_OPERATIONS 1.2e7 /* of the longest line, where it is */
 #define MANY_BYTES      ((uint64_t)2 << 20)
 #define LONG_BYTES      ((uint64_t)16 << 20)
 #define WIDE            1000

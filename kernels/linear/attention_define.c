@@ -4,6 +4,7 @@
  * has a bias of -Inf. As ONNX's own definition by MatMul and Softmax says, a row with nothing to attend to is NaN and a weight
  * of 0 does not hide a NaN of V. Gauge: sum p |v| * (1 + largest |score| with all its terms taken absolute).
  */
+#include <float.h>
 #include <math.h>
 
 #include <opsdebug/memory.h>
@@ -18,6 +19,7 @@ typedef struct head {
     long double *score; /* [keys], then weights */
     double *scaled;     /* the row's products before softcap and bias; NULL = not wanted */
     long double reach;  /* largest score of the row by absolute terms */
+    bool may_overflow;  /* a score, in the accumulator's type */
 } head;
 
 static const opd_array absent;
@@ -74,7 +76,9 @@ static void fill_scores(head *at, int64_t row)
         work->array[0].value + at->batch * shape->q[0] + at->head * shape->q[1] + row * shape->q[2];
     long double scale = opd_round(work, (long double)opd_attention_scale(shape));
     long double cap = opd_round(work, (long double)shape->softcap);
+    long double most = work->call->dtype == OPD_F64 ? (long double)DBL_MAX : (long double)FLT_MAX;
     at->reach = 0;
+    at->may_overflow = false;
     for (int64_t key = 0; key < shape->keys; key++) {
         opd_sum sum = opd_dot(work, (opd_terms){ query, 1 }, (opd_terms){ key_of(at, key), 1 }, shape->width);
         long double score = opd_round(work, scale * sum.value);
@@ -90,6 +94,7 @@ static void fill_scores(head *at, int64_t row)
         if (isfinite(bias) && reach > at->reach) {
             at->reach = reach;
         }
+        at->may_overflow |= isfinite(sum.gauge) && (sum.gauge > most || reach > most);
     }
 }
 
@@ -123,7 +128,8 @@ static void mix_values(const head *at, opd_array *y, int64_t first)
         }
         y->value[first + i] = sum.value;
         if (y->gauge != NULL) {
-            y->gauge[first + i] = sum.gauge * (1 + at->reach);
+            /* Where a score may overflow on the way, its weight may be anything. */
+            y->gauge[first + i] = at->may_overflow ? (long double)INFINITY : sum.gauge * (1 + at->reach);
         }
     }
 }

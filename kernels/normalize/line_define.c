@@ -6,6 +6,8 @@
 
 #include <opsdebug/memory.h>
 
+#include "../rows/mantissa_round.h"
+
 opd_moments opd_line_moments(const opd_definition_work *work, const opd_line *line, const long double *x,
                              const long double *gauge, long double epsilon)
 {
@@ -14,21 +16,22 @@ opd_moments opd_line_moments(const opd_definition_work *work, const opd_line *li
     long double sum = 0.0L;
     for (int64_t i = 0; i < line->count; i++) {
         int64_t at = opd_line_at(line, i);
-        sum = opd_round(work, sum + x[at]);
+        sum = opd_round_mantissa(work, sum + x[at]);
         m.mean_abs += gauge != NULL ? gauge[at] : fabsl(x[at]);
     }
-    m.mean = opd_round(work, sum / n);
+    m.mean = opd_round_mantissa(work, sum / n);
     m.mean_abs /= n;
     sum = 0.0L;
     for (int64_t i = 0; i < line->count; i++) {
         int64_t at = opd_line_at(line, i);
-        long double d = opd_round(work, x[at] - m.mean);
-        sum = opd_round(work, sum + opd_round(work, d * d));
+        long double d = opd_round_mantissa(work, x[at] - m.mean);
+        sum = opd_round_mantissa(work, sum + opd_round_mantissa(work, d * d));
         m.variance_gauge += 2.0L * fabsl(d) * ((gauge != NULL ? gauge[at] : fabsl(x[at])) + m.mean_abs);
     }
-    m.variance = opd_round(work, sum / n);
+    m.variance = opd_round_mantissa(work, sum / n);
     m.variance_gauge = m.variance + m.variance_gauge / n;
-    m.inverse = opd_round(work, 1.0L / opd_round(work, sqrtl(opd_round(work, m.variance + epsilon))));
+    m.inverse = opd_round_mantissa(
+        work, 1.0L / opd_round_mantissa(work, sqrtl(opd_round_mantissa(work, m.variance + epsilon))));
     m.inverse_gauge = m.inverse * (1.0L + m.inverse * m.inverse * m.variance_gauge);
     return m;
 }

@@ -4,7 +4,7 @@
 
 #include <opsdebug/memory.h>
 
-#include "../rows/square_round.h"
+#include "../rows/mantissa_round.h"
 #include "line_define.h"
 #include "normalize_define.h"
 
@@ -50,7 +50,7 @@ static void put(const norm *n, const opd_moments *m, int64_t at, long double sca
 {
     const opd_definition_work *work = n->work;
     opd_array *y = &n->work->array[n->output];
-    long double z = opd_round(work, opd_round(work, n->x[at] - m->mean) * m->inverse);
+    long double z = opd_round(work, opd_round_mantissa(work, n->x[at] - m->mean) * m->inverse);
     opd_stage_put(n->stages, n->first_stage + NORMALIZED, at, (double)z);
     y->value[at] = opd_round(work, opd_round(work, z * scale) + bias);
     if (y->gauge != NULL) {
@@ -138,11 +138,11 @@ opd_status opd_define_rms_normalization(opd_definition_work *work)
     for (int64_t l = 0; status == OPD_OK && l < lines; l++) {
         long double sum = 0.0L;
         for (int64_t i = l * count; i < (l + 1) * count; i++) {
-            sum = opd_round_square(work, sum + opd_round_square(work, x->value[i] * x->value[i]));
+            sum = opd_round_mantissa(work, sum + opd_round_mantissa(work, x->value[i] * x->value[i]));
         }
-        long double mean = opd_round_square(work, sum / (long double)count);
-        long double inverse =
-            opd_round(work, 1.0L / opd_round(work, sqrtl(opd_round_square(work, mean + epsilon_of(work->call)))));
+        long double mean = opd_round_mantissa(work, sum / (long double)count);
+        long double inverse = opd_round_mantissa(
+            work, 1.0L / opd_round_mantissa(work, sqrtl(opd_round_mantissa(work, mean + epsilon_of(work->call)))));
         opd_stage_put(&stages, MEAN_SQUARE, l, (double)mean);
         for (int64_t i = l * count; i < (l + 1) * count; i++) {
             long double z = opd_round(work, x->value[i] * inverse);

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "../reduce/axes.h"
-#include "../rows/square_round.h"
+#include "../rows/mantissa_round.h"
 #include "line_define.h"
 #include "normalize_define.h"
 
@@ -99,7 +99,8 @@ static void divide(opd_definition_work *work, const opd_stages *stages, const op
     long double norm = 0.0L;
     for (int64_t i = 0; i < line->count; i++) {
         long double v = x[opd_line_at(line, i)];
-        norm = p == 1 ? opd_round(work, norm + fabsl(v)) : opd_round_square(work, norm + opd_round_square(work, v * v));
+        norm = p == 1 ? opd_round(work, norm + fabsl(v))
+                      : opd_round_mantissa(work, norm + opd_round_mantissa(work, v * v));
     }
     norm = p == 1 ? norm : opd_round(work, sqrtl(norm));
     opd_stage_put(stages, NORM, index, (double)norm);

@@ -4,7 +4,7 @@
 
 #include <opsdebug/memory.h>
 
-#include "../rows/square_round.h"
+#include "../rows/mantissa_round.h"
 #include "line_define.h"
 #include "normalize_define.h"
 
@@ -44,7 +44,7 @@ static void normalize_place(opd_definition_work *work, const opd_stages *stages,
         long double *mean = &means[2 * c];
         window_mean(work, x->value + (n * channels + c) * size, at / x->shape[3], at % x->shape[3], mean, mean + 1);
         opd_stage_put(stages, WINDOWED, (n * channels + c) * size + at, (double)mean[0]);
-        squares = opd_round_square(work, squares + opd_round_square(work, mean[0] * mean[0]));
+        squares = opd_round_mantissa(work, squares + opd_round_mantissa(work, mean[0] * mean[0]));
         reach += fabsl(mean[0]) * mean[1];
     }
     long double norm = opd_round(work, sqrtl(squares));

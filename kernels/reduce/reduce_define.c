@@ -10,7 +10,7 @@
 
 #include <opsdebug/memory.h>
 
-#include "../rows/square_round.h"
+#include "../rows/mantissa_round.h"
 #include "axes.h"
 #include "integers.h"
 
@@ -51,7 +51,7 @@ static void reduce_floats(opd_definition_work *work, opd_reduction kind, const b
             *acc = isnan(v) || v < *acc ? v : *acc;
             break;
         case OPD_REDUCE_L2:
-            *acc = opd_round_square(work, *acc + opd_round_square(work, v * v));
+            *acc = opd_round_mantissa(work, *acc + opd_round_mantissa(work, v * v));
             break;
         default:
             *acc = opd_round(work, *acc + v);

@@ -84,9 +84,12 @@ def what_leaves_the_range_on_the_way_is_not_accused():
         for value in ("1e-40", "1e-23", "1e25"):
             status, out, err = run("validate", "--op", name, "--variant", "naive", "--form", f"| | fill=constant:{value}")
             check(status == 0, name, value, out, err)
-    status, out, err = run("validate", "--op", "opsdebug.FusedAttention", "--variant", "unfused", "--form",
-                           "[2,4,5,4];[2,4,6,4];[2,4,6,2];- | | fill=constant:1e-40")
-    check(status == 0, out, err)
+    for name, variant, form, seed in (("opsdebug.FusedAttention", "unfused", "[2,4,5,4];[2,4,6,4];[2,4,6,2];- | | fill=constant:1e-40", "0"),
+                                      ("opsdebug.FusedAttention", "unfused", "[2,4,5,4];[2,4,5,4];[2,4,5,2];- | | fill=special", "1636"),
+                                      ("opsdebug.LayerNormBias", "naive", "[2,65,5];[5];[5];[5] | | dtype=bf16 fill=special", "2574"),
+                                      ("Attention", "naive", "[2,4,5,2];[2,4,7,2];[2,4,7,8];-;-;- | | fill=special", "2927")):
+        status, out, err = run("validate", "--op", name, "--variant", variant, "--form", form, "--seed", seed)
+        check(status == 0, name, form, out, err)
 
 
 def right_variants_are_not_accused():
