@@ -21,6 +21,7 @@ MASKS = (
     (r"\b(Haswell|SkylakeX|Zen|Sandybridge|Nehalem|Cooperlake|Sapphirerapids)\b", "CORE"),
     (r"(?<![\w])-?\d+(\.\d+)?([eE][+-]?\d+)?( (ns|us|ms|s|B|KB|MB|GB)\b)?", "N"),
     (r"\bN threads?\b", "N threads"),
+    (r", N unfinished$", ""),  # a call may be in flight when a window is written
     (r"[ ]+", " "),
 )
 

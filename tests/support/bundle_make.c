@@ -108,8 +108,10 @@ static void make_value(make_random *random, opd_value *value)
                           .re = any_double(random),
                           .im = any_double(random) };
     MAKE_TEXT(random, value->name);
-    if (value->kind != OPD_VALUE_INTS) {
+    if (value->kind == OPD_VALUE_TEXT) {
         MAKE_TEXT(random, value->text);
+    }
+    if (value->kind != OPD_VALUE_INTS) {
         return;
     }
     value->i = (int64_t)make_below(random, OPD_MAX_INTS + 1);
