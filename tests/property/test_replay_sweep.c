@@ -126,6 +126,8 @@ static const struct {
     { "0.3.21", " syr2 spr2 ", "incx < 0 || incy < 0", OPD_OUTCOME_MISMATCH, "the same" },
     { "0.3.21", " imatcopy ", "1", OPD_OUTCOME_CRASH, "the copy it allocates is too small: heap overrun" },
     { "libblis", " gemm ", "m > 0 && n > 0", OPD_OUTCOME_OOB_READ, "small transposed products read past B" },
+    { "libblis", " gemv ", "m == 0 || n == 0", OPD_OUTCOME_HANG,
+      "CBLAS by rows, conjugate transposed: the loop that conjugates an empty x never ends" },
     { "libblis", " scal rscal asum iamax ", "incx < 0", OPD_OUTCOME_OOB_READ,
       "walks the vector that the standard says is empty" },
     { "libblis", " scal rscal asum iamax ", "incx < 0", OPD_OUTCOME_OOB_WRITE, "the same" },
