@@ -53,8 +53,7 @@ static void fill_control(opd_control *control, const opd_record_options *options
     control->range_last = options->range_last;
     control->file_bytes = opd_session_file_bytes(budget);
     control->has_tsc = opd_ticks_are_steady();
-    control->ns_base = opd_now_ns();
-    control->tsc_base = opd_now_ticks(control->has_tsc);
+    opd_ticks_pair(&control->tsc_base, &control->ns_base, control->has_tsc);
     clock_gettime(CLOCK_REALTIME, &now);
     control->created_realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     if (options->environment != NULL) {

@@ -150,6 +150,7 @@ void opd_ticks_check(opd_collector *collector);
 uint64_t opd_ticks_to_ns(const opd_ticks *ticks, uint64_t value);
 uint64_t opd_now_ns(void);
 uint64_t opd_now_ticks(bool has_tsc);
+void opd_ticks_pair(uint64_t *ticks, uint64_t *ns, bool has_tsc);
 
 /* --- records to calls */
 

@@ -16,6 +16,7 @@
 #define BASELINE_NS UINT64_C(10000000)
 #define CHECK_NS    UINT64_C(500000000) /* the first checks are as good as the calibration is old */
 #define DRIFT_MOST  1e-3
+#define PAIR_TRIES  8
 
 /* Does a line of the file hold all of the words? */
 static bool has_words(const char *path, const char *const *words, size_t count)
@@ -55,15 +56,33 @@ bool opd_ticks_are_steady(void)
 #endif
 }
 
+/* Both clocks at one moment: of some readings the one that was interrupted least. */
+void opd_ticks_pair(uint64_t *ticks, uint64_t *ns, bool has_tsc)
+{
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < PAIR_TRIES; i++) {
+        uint64_t before = opd_now_ticks(has_tsc);
+        uint64_t now = opd_now_ns();
+        uint64_t span = opd_now_ticks(has_tsc) - before;
+        if (span < least) {
+            least = span;
+            *ticks = before + span / 2;
+            *ns = now;
+        }
+    }
+}
+
 /* Counters that stop or jump in spite of all are noticed, while the calls so far are being written. */
 void opd_ticks_check(opd_collector *collector)
 {
     const opd_ticks *ticks = &collector->ticks;
     uint64_t now = opd_now_ns();
+    uint64_t tick = 0;
     if (!collector->control->has_tsc || now - ticks->ns_base < CHECK_NS) {
         return;
     }
-    double error = (double)(int64_t)(opd_ticks_to_ns(ticks, opd_now_ticks(true)) - now);
+    opd_ticks_pair(&tick, &now, true);
+    double error = (double)(int64_t)(opd_ticks_to_ns(ticks, tick) - now);
     double drift = error / (double)(now - ticks->ns_base);
     collector->report->clock_drift = drift;
     if (drift > DRIFT_MOST || drift < -DRIFT_MOST) {
@@ -107,8 +126,9 @@ void opd_ticks_calibrate(opd_ticks *ticks, opd_control *control)
         struct timespec rest = { .tv_nsec = (long)(BASELINE_NS - passed) };
         nanosleep(&rest, NULL);
     }
-    uint64_t now = opd_now_ns();
-    uint64_t tick = opd_now_ticks(true);
+    uint64_t now = 0;
+    uint64_t tick = 0;
+    opd_ticks_pair(&tick, &now, true);
     ticks->ns_per_tick = (double)(now - ticks->ns_base) / (double)(tick - ticks->tick_base);
     control->ns_per_tick = ticks->ns_per_tick;
 }
