@@ -92,7 +92,9 @@ def threads_of_openblas_and_openmp_are_put_to_the_call():
         row, column = map(int, bundle.crash["index"].split(","))
         assert bundle.crash["operand"] == "C" and column in (100, 101) and 0 <= row < 256, bundle.crash
         assert any(re.search("blas|blis", frame["module"]) for frame in bundle.stacks[0]["frames"][:3]), bundle.stacks[0]
-        assert any("main" in names(stack) or "big" in names(stack) for stack in bundle.stacks), [names(s) for s in bundle.stacks]
+        # Both may meet it at once: the caller then waits in its own handler, above an assembly frame that nothing unwinds.
+        callers = [stack for stack in map(names, bundle.stacks) if {"main", "big", "on_fatal"} & set(stack)]
+        assert callers, [names(stack) for stack in bundle.stacks]
 
 
 def full_stack_is_told():
