@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops-debug selftest: are the deliberately wrong variants found, with the right kind, do the forms beside them show it, and are the right ones not
- * accused? What judges sees neither the names nor the declared faults.
+ * ops-debug selftest: are the deliberately wrong variants found, and with the right kind; does the form beside each show its fault; are right
+ * variants not accused? What judges sees neither the names nor the declared faults.
  */
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <opsdebug/kernel.h>
 
@@ -52,7 +51,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->healthy = opd_parse_count(state, "--healthy", arg, 0, 10000000);
         return 0;
     case 'j':
-        o->jobs = (unsigned)opd_parse_count(state, "--jobs", arg, 1, 64);
+        o->jobs = (unsigned)opd_parse_count(state, "--jobs", arg, 1, OPD_MOST_JOBS);
         return 0;
     case ARGP_KEY_ARG:
         opd_usage_error(state, "unexpected argument %s", arg);
@@ -293,9 +292,8 @@ static int run(const opd_command *self, int argc, char **argv)
 {
     selftest_options o = { 0 };
     tally counted = { .options = &o, .variants = json_array(), .alarms = json_array() };
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     int exit_status = OPD_EXIT_OK;
-    o.jobs = cpus > 0 && cpus < 64 ? (unsigned)cpus : 1;
+    o.jobs = opd_default_jobs();
     opd_command_parse(self, &o.shared, argc, argv);
     if (!o.has_seed) {
         o.seed = (uint64_t)time(NULL);

@@ -4,7 +4,6 @@
  * against the level it declares.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include <opsdebug/kernel.h>
 
@@ -51,7 +50,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->has_form = true;
         return 0;
     case 'j':
-        o->jobs = (unsigned)opd_parse_count(state, "--jobs", arg, 1, 64);
+        o->jobs = (unsigned)opd_parse_count(state, "--jobs", arg, 1, OPD_MOST_JOBS);
         return 0;
     case ARGP_KEY_ARG:
         opd_usage_error(state, "unexpected argument %s", arg);
@@ -148,7 +147,11 @@ static void report(const validate_options *o, const opd_op *op, const opd_tried 
             printf("kind         %s\n", opd_detect_kind(op, &tried->probes, tried->findings));
         }
     }
-    printf("%s%s%s\n", opd_paint_on(stdout, is_right ? OPD_PAINT_GREEN : OPD_PAINT_RED), is_right ? "PASS" : "FAIL",
+    bool is_pass = is_right && tried->refused == 0;
+    printf("%s%s%s\n", opd_paint_on(stdout, is_pass ? OPD_PAINT_GREEN : OPD_PAINT_RED),
+           is_pass    ? "PASS"
+           : is_right ? "NOT ALL COULD RUN"
+                      : "FAIL",
            opd_paint_on(stdout, OPD_PAINT_OFF));
     if (first >= 0) {
         print_repro(o, tried, first);
@@ -193,6 +196,7 @@ static int print_json(const opd_op *op, const opd_tried *tried, const opd_matrix
     opd_document_put(document, "variant", json_string(tried->findings[0].result.variant));
     opd_document_put(document, "calls", json_integer(tried->calls));
     opd_document_put(document, "failures", json_integer(tried->failures));
+    opd_document_put(document, "refused", json_integer(tried->refused));
     opd_document_put(document, "kind", kind != NULL ? json_string(kind) : json_null());
     opd_document_put(determinism, "declared", json_string(opd_determinism_text((int)matrix->declared)));
     for (int level = OPD_DETERMINISM_RUN; level <= OPD_DETERMINISM_ISA; level++) {
@@ -209,8 +213,7 @@ static int run(const opd_command *self, int argc, char **argv)
     validate_options o = { .making = OPD_MAKING_INIT };
     opd_tried tried;
     opd_matrix matrix = { .is_kept = true };
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    o.jobs = cpus > 0 && cpus < 64 ? (unsigned)cpus : 1;
+    o.jobs = opd_default_jobs();
     opd_command_parse(self, &o.shared, argc, argv);
     opd_trying trying = { .variant = o.making.variant,
                           .library = o.making.library,

@@ -139,15 +139,10 @@ static const char *kind_of_conduct(const evidence *of)
         opd_probe_kind probe;
         const char *kind;
     } alone[] = {
-        { OPD_PROBE_AT_ONCE, "race" },
-        { OPD_PROBE_THREADS, "thread-dependent" },
-        { OPD_PROBE_POISONED, "stale-state" },
-        { OPD_PROBE_IN_PLACE, "alias" },
-        { OPD_PROBE_SAME_INPUT, "alias" },
-        { OPD_PROBE_STRIDED, "stride" },
-        { OPD_PROBE_UNREAD, "must-not-read" },
-        { OPD_PROBE_BROADCAST, "broadcast" },
-        { OPD_PROBE_NEGATIVE, "negative-index" },
+        { OPD_PROBE_AT_ONCE, "race" },        { OPD_PROBE_THREADS, "thread-dependent" },
+        { OPD_PROBE_IN_PLACE, "alias" },      { OPD_PROBE_SAME_INPUT, "alias" },
+        { OPD_PROBE_STRIDED, "stride" },      { OPD_PROBE_UNREAD, "must-not-read" },
+        { OPD_PROBE_BROADCAST, "broadcast" }, { OPD_PROBE_NEGATIVE, "negative-index" },
         { OPD_PROBE_EMPTY, "empty" },
     };
     for (size_t i = 0; i < OPD_COUNT(alone); i++) {

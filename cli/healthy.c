@@ -14,8 +14,9 @@
 #include <opsdebug/random.h>
 
 #include "screen.h"
+#include "trying.h"
 
-enum { MAX_JOBS = 64, DTYPE_TRIES = 4, MOST_IDLE = 50, STREAM = 77 /* of the choices, not of the inputs */ };
+enum { DTYPE_TRIES = 4, MOST_IDLE = 50, STREAM = 77 /* of the choices, not of the inputs */ };
 
 /* A variant and its part of the list. */
 typedef struct subject {
@@ -186,20 +187,10 @@ static void *carry_out(void *context)
 
 opd_status opd_healthy_try(opd_healthy_tally *out, const opd_healthy *healthy)
 {
-    pthread_t threads[MAX_JOBS];
-    unsigned started = 0;
     pool shared = { .wish = healthy, .lock = PTHREAD_MUTEX_INITIALIZER };
     opd_status status = gather(&shared);
     if (status == OPD_OK) {
-        while (started + 1 < healthy->jobs && started < MAX_JOBS &&
-               pthread_create(&threads[started], NULL, carry_out, &shared) == 0) {
-            started++;
-        }
-        carry_out(&shared);
-        for (unsigned i = 0; i < started; i++) {
-            pthread_join(threads[i], NULL);
-        }
-        opd_progress_done();
+        opd_try_on_threads(healthy->jobs, carry_out, &shared);
         *out = shared.tally;
     }
     for (int i = 0; i < shared.count; i++) {

@@ -4,9 +4,11 @@
 
 #include <string.h>
 
-#define LEAST_COSINE 0.9999
+#define LEAST_COSINE      0.9999
+#define LEAST_COSINE_TEXT "0.9999"
 
 enum { PEER_TORCH, PEER_ONNX, PEER_COSINE };
+_Static_assert(PEER_COSINE + 1 == OPD_PEER_COUNT, "cosine is the last");
 
 const char *const opd_peer_presets[] = { [PEER_TORCH] = "torch", [PEER_ONNX] = "onnx", [PEER_COSINE] = NULL };
 
@@ -17,10 +19,10 @@ const char *opd_peer_name(int peer)
 
 const char *opd_peer_meaning(int peer)
 {
-    const char *meaning = "cosine of each output over 0.9999";
+    const char *meaning = "cosine of each output over " LEAST_COSINE_TEXT;
     for (int i = 0; peer != PEER_COSINE; i++) {
         const char *name = opd_preset_at(i, &meaning);
-        if (name == NULL || name == opd_peer_presets[peer] || strcmp(name, opd_peer_presets[peer]) == 0) {
+        if (name == NULL || strcmp(name, opd_peer_presets[peer]) == 0) {
             break;
         }
     }

@@ -15,11 +15,6 @@ static const char *const words[OPD_PROBE_KINDS] = {
     [OPD_PROBE_THREADS] = "threads",       [OPD_PROBE_AT_ONCE] = "concurrent",
 };
 
-const char *opd_form_word(opd_probe_kind kind)
-{
-    return words[kind];
-}
-
 static opd_status unknown(const char *word)
 {
     char list[256] = "fill=KIND, dtype=TYPE";

@@ -14,8 +14,6 @@
 opd_status opd_form_parse(opd_probe *out, const char *text);
 /* What opd_form_parse reads back as the same probe; "" = the plain call. */
 void opd_form_print(char *text, size_t size, const opd_probe *probe);
-/* The word of a kind of probe; NULL = it needs none. */
-const char *opd_form_word(opd_probe_kind kind);
 
 /* The command that tries the probe once more: by run where run can, else by validate. library, variant: NULL = none. */
 typedef struct opd_form_repeat {

@@ -221,7 +221,13 @@ static opd_status carry_out(opd_finding *out, const opd_case *item, const opd_pr
     status = opd_replay(&more, NULL, item, NULL, options);
     if (status == OPD_OK) {
         out->is_thread_dependent = has_other_bits(&out->result, &more);
+        if (out->result.observed.outcome == OPD_OUTCOME_OK && more.observed.outcome != OPD_OUTCOME_OK) {
+            out->result.observed =
+                more.observed; /* right alone, and not in company: without bits, when it did not return */
+        }
         opd_replay_result_done(&more);
+    } else {
+        opd_replay_result_done(&out->result);
     }
     return status;
 }
@@ -241,11 +247,8 @@ void opd_probe_run(opd_finding *out, const opd_op *op, const opd_probe *probe, c
     if (out->status == OPD_OK) {
         out->status = opd_making_fill(&item, op, &making);
     }
-    if (out->status == OPD_OK) {
-        out->is_made = true;
-        if (!change(&item, &out->status, probe)) {
-            out->status = out->status == OPD_OK ? OPD_E_INVALID : out->status;
-        }
+    if (out->status == OPD_OK && !change(&item, &out->status, probe)) {
+        out->status = out->status == OPD_OK ? OPD_E_INVALID : out->status;
     }
     if (out->status == OPD_OK) {
         out->call = item.call;

@@ -62,14 +62,13 @@ const char *opd_probe_fill_at(int index);
 
 /* Words of a kind: "strided operands". */
 const char *opd_probe_kind_text(opd_probe_kind kind);
-/* What differs, in words: "n0 = 0", "fill special". */
+/* Kind, then what is not the default: "values, [2,3], fill special". */
 void opd_probe_describe(char *text, size_t size, const opd_probe *probe);
 
 /* What came of a probe. */
 typedef struct opd_finding {
     opd_status status; /* not OK: it could not run; E_DECLINED and E_INVALID: there is nothing to try */
     char error[256];
-    bool is_made;  /* the call could be made */
     opd_call call; /* its values and views */
     opd_replay_result result;
     bool is_thread_dependent;

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <opsdebug/kernel.h>
 #include <opsdebug/memory.h>
@@ -13,7 +14,7 @@
 #include "making.h"
 #include "screen.h"
 
-enum { MAX_JOBS = 64, BATCH = 4 };
+enum { BATCH = 4 };
 
 typedef struct work {
     const opd_trying *trying;
@@ -51,10 +52,29 @@ static const char *widths_of(const opd_trying *trying)
     return NULL;
 }
 
+unsigned opd_default_jobs(void)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    return cpus < 1 ? 1 : cpus < OPD_MOST_JOBS ? (unsigned)cpus : OPD_MOST_JOBS;
+}
+
+void opd_try_on_threads(unsigned jobs, void *(*body)(void *context), void *context)
+{
+    pthread_t threads[OPD_MOST_JOBS];
+    unsigned started = 0;
+    while (started + 1 < jobs && started < OPD_MOST_JOBS &&
+           pthread_create(&threads[started], NULL, body, context) == 0) {
+        started++;
+    }
+    body(context);
+    for (unsigned i = 0; i < started; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    opd_progress_done();
+}
+
 opd_status opd_try_all(opd_tried *out, const opd_trying *trying)
 {
-    pthread_t threads[MAX_JOBS];
-    unsigned started = 0;
     opd_tried tried = { .first_failure = -1 };
     opd_status status = trying->only != NULL
                             ? opd_probes_one(&tried.probes, trying->only)
@@ -67,15 +87,7 @@ opd_status opd_try_all(opd_tried *out, const opd_trying *trying)
         return status;
     }
     work shared = { trying, &tried, 0 };
-    while (started + 1 < trying->jobs && started < MAX_JOBS &&
-           pthread_create(&threads[started], NULL, carry_out, &shared) == 0) {
-        started++;
-    }
-    carry_out(&shared);
-    for (unsigned i = 0; i < started; i++) {
-        pthread_join(threads[i], NULL);
-    }
-    opd_progress_done();
+    opd_try_on_threads(trying->jobs, carry_out, &shared);
     for (int i = 0; i < tried.probes.count; i++) {
         const opd_finding *finding = &tried.findings[i];
         bool is_nothing = finding->status == OPD_E_INVALID || finding->status == OPD_E_DECLINED;

@@ -24,6 +24,11 @@ typedef struct opd_tried {
     int first_failure;            /* -1 = none */
 } opd_tried;
 
+enum { OPD_MOST_JOBS = 64 };
+unsigned opd_default_jobs(void); /* one for each CPU */
+/* Runs body(context) on jobs threads at a time, this one among them, until all have returned; ends the progress line. */
+void opd_try_on_threads(unsigned jobs, void *(*body)(void *context), void *context);
+
 opd_status opd_try_all(opd_tried *out, const opd_trying *trying);
 void opd_tried_done(opd_tried *tried);
 

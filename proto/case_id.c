@@ -9,9 +9,6 @@
 
 #include "case.h"
 
-/* Flags that change the call; the others say how it was seen. */
-#define ID_FLAGS (OPD_CALL_CBLAS | OPD_CALL_ILP64 | OPD_CALL_ROW_MAJOR | OPD_CALL_BAD_ORDER | OPD_CALL_DIRECT)
-
 static void add(XXH3_state_t *state, const void *bytes, size_t size)
 {
     XXH3_128bits_update(state, bytes, size);
@@ -122,7 +119,7 @@ opd_digest opd_case_id(const opd_case *item)
     add_text(&state, call->domain, sizeof(call->domain));
     add_text(&state, call->name, sizeof(call->name));
     add_u64(&state, (uint64_t)call->dtype);
-    add_u64(&state, call->flags & ID_FLAGS);
+    add_u64(&state, call->flags & OPD_CALL_IDENTITY);
     add_u64(&state, call->mxcsr);
     if ((call->flags & OPD_CALL_BAD_ORDER) != 0) {
         add_u64(&state, (uint64_t)call->order);

@@ -59,7 +59,7 @@ void opd_api_head(opd_slot *slot, uint64_t at, uint32_t size, opd_record_kind ki
     opd_ring_set(slot, at + OPD_R_BEGIN, opd_here_ticks());
 }
 
-static bool is_plausible(const opd_call *call)
+bool opd_api_is_plausible(const opd_call *call)
 {
     return call->symbol_count >= 0 && call->symbol_count <= OPD_MAX_SYMBOLS && call->attr_count >= 0 &&
            call->attr_count <= OPD_MAX_ATTRS + OPD_MAX_OPERANDS && call->operand_count >= 0 &&
@@ -123,7 +123,7 @@ uint64_t opd_record_begin(const opd_call *call)
     if (opd_api_other != NULL) {
         return opd_api_other->begin(call);
     }
-    opd_slot *slot = is_plausible(call) ? opd_api_enter(__builtin_frame_address(0)) : NULL;
+    opd_slot *slot = opd_api_is_plausible(call) ? opd_api_enter(__builtin_frame_address(0)) : NULL;
     return slot != NULL ? opd_api_begin(slot, call, (uint64_t)(uintptr_t)__builtin_frame_address(0)) : 0;
 }
 
@@ -147,8 +147,8 @@ void opd_api_complete(opd_slot *slot, opd_open_call *open, const opd_call *call,
         opd_ring_set(slot, at + OPD_R_RETURN, (uint64_t)(int64_t)status);
         /* The operands' places were taken at begin: a call with more has no place for them. */
         uint64_t operands = opd_ring_get(slot, at + OPD_R_HEAD) >> 48 & 255;
-        bool has_data =
-            (open->flags & OPD_OPEN_DATA) != 0 && is_plausible(call) && (uint64_t)call->operand_count <= operands;
+        bool has_data = (open->flags & OPD_OPEN_DATA) != 0 && opd_api_is_plausible(call) &&
+                        (uint64_t)call->operand_count <= operands;
         if (has_data) {
             opd_capture_after(slot, open, call, NULL);
         }

@@ -8,6 +8,7 @@
 #include "here.h"
 
 typedef struct opd_record_api {
+    uint64_t bytes; /* sizeof(opd_record_api): objects of two builds do not meet */
     opd_status (*start)(const char *out);
     void (*stop)(void);
     uint64_t (*begin)(const opd_call *call);
@@ -39,6 +40,9 @@ OPD_PUBLIC extern const opd_record_api opd_preload_api;
 /* The slot of the calling thread, marked busy with the function of that frame; NULL: nothing is recorded. */
 opd_slot *opd_api_enter(const void *frame);
 void opd_api_leave(opd_slot *slot);
+
+/* Counts that fit the arrays? */
+bool opd_api_is_plausible(const opd_call *call);
 
 /* Fixed words of a record that has operands and whose argument words follow. */
 void opd_api_head(opd_slot *slot, uint64_t at, uint32_t size, opd_record_kind kind, uint32_t words, uint32_t operands);

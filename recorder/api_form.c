@@ -100,7 +100,7 @@ uint64_t opd_record_begin_as(uint32_t form, opd_call *call, const uint64_t *word
     if (opd_api_other != NULL) {
         return opd_api_other->begin_as(form, call, words);
     }
-    opd_slot *slot = opd_api_enter(__builtin_frame_address(0));
+    opd_slot *slot = opd_api_is_plausible(call) ? opd_api_enter(__builtin_frame_address(0)) : NULL;
     if (slot == NULL) {
         return 0;
     }
@@ -134,8 +134,10 @@ void opd_record_end_as(uint64_t token, uint32_t form, opd_call *call, const uint
         opd_api_leave(slot);
         return;
     }
-    opd_form_fill(call, words);
-    settle_form(slot, open->position, form, call, words);
+    if (opd_api_is_plausible(call)) {
+        opd_form_fill(call, words);
+        settle_form(slot, open->position, form, call, words);
+    }
     opd_api_complete(slot, open, call, status, now);
 }
 

@@ -37,6 +37,7 @@ void opd_audit_marker(void)
  * Stub i leaves the address of binding i in opd_thread.given, for the wrapper to take, and jumps to the wrapper. A signal in
  * between whose handler calls a routine takes it instead: the wrapper checks whose it is, and without one asks by caller.
  */
+_Static_assert(STUBS == 2048, "as the assembly has it");
 _Static_assert(offsetof(opd_thread_words, given) == 24 && sizeof(opd_binding) == 16, "as the assembly has it");
 extern const uint8_t opd_stubs[STUBS][16];
 __asm__(".pushsection .text\n"

@@ -14,7 +14,6 @@
 #define OPD_AUDIT_SONAME   "opsdebug-audit.so"
 #define OPD_AUDIT_PORT     "opd_audit_here"
 #define OPD_AUDIT_MARKER   "opd_audit_marker" /* what is in its section is a wrapper */
-#define OPD_AUDIT_SECTION  "opd_wrappers"
 #define OPD_AUDIT_PENDING  64u
 
 /* A binding the loader has made: name means value for from. What it is to mean is returned. */

@@ -102,8 +102,12 @@ OPD_PUBLIC OPD_WRAPPER dnnl_status_t dnnl_primitive_execute(const_dnnl_primitive
         return true_dnnl_primitive_execute(primitive, stream, nargs, args);
     }
     opd_wrapped frame;
-    opd_dnnl_execution execution = {
-        .primitive = opd_dnnl_find(primitive), .target = target, .args = args, .count = nargs, .return_address = from
+    opd_dnnl_execution execution = { /* without arguments it is oneDNN that refuses */
+                                     .primitive = primitive != NULL && args != NULL ? opd_dnnl_find(primitive) : NULL,
+                                     .target = target,
+                                     .args = args,
+                                     .count = nargs,
+                                     .return_address = from
     };
     if (__builtin_expect(execution.primitive != NULL && execution.primitive->word_count > 0, 1)) {
         opd_dnnl_begin(&frame, &dnnl_primitive_execute_site, &execution);

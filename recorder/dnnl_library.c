@@ -38,7 +38,7 @@ static const struct {
     { offsetof(opd_dnnl_library, memory_desc), "dnnl_memory_get_memory_desc" },
 };
 
-static bool fill_library(opd_dnnl_library *out, const struct dl_find_object *object)
+static void fill_library(opd_dnnl_library *out, const struct dl_find_object *object)
 {
     const char *name = object->dlfo_link_map->l_name;
     void *handle = name != NULL && name[0] != '\0' ? dlopen(name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
@@ -54,7 +54,7 @@ static bool fill_library(opd_dnnl_library *out, const struct dl_find_object *obj
     }
     out->start = (uintptr_t)object->dlfo_map_start;
     out->size = (uintptr_t)object->dlfo_map_end - out->start;
-    return is_whole; /* the reference is kept on purpose */
+    out->is_whole = is_whole; /* the reference is kept on purpose */
 }
 
 static const opd_dnnl_library *find_library(const void *function)
@@ -73,19 +73,20 @@ const opd_dnnl_library *opd_dnnl_library_of(const void *function)
     struct dl_find_object object;
     const opd_dnnl_library *found = find_library(function);
     if (found != NULL || !opd_module_find(&object, function)) {
-        return found;
+        return found != NULL && found->is_whole ? found : NULL;
     }
     sigset_t signals;
     opd_here_hold_signals(&signals);
-    opd_dnnl_library library;
-    uint32_t index = fill_library(&library, &object) ? atomic_fetch_add(&library_count, 1) : LIBRARIES_MAX;
+    opd_dnnl_library library = { 0 };
+    fill_library(&library, &object); /* one that lacks a function is remembered as such */
+    uint32_t index = atomic_fetch_add(&library_count, 1);
     if (index < LIBRARIES_MAX) { /* two threads at once: two entries of the same */
         libraries[index] = library;
         atomic_store_explicit(&known[index], &libraries[index], memory_order_release);
         found = &libraries[index];
     }
     opd_here_release_signals(&signals);
-    return found;
+    return found != NULL && found->is_whole ? found : NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------- a primitive */

@@ -18,6 +18,7 @@
 /* Functions of one loaded library. Immutable once published; never freed. */
 typedef struct opd_dnnl_library {
     uintptr_t start, size; /* of the object */
+    bool is_whole;         /* it has all of the functions */
     dnnl_status_t (*query)(const_dnnl_primitive_desc_t desc, dnnl_query_t what, int index, void *result);
     const dnnl_memory_desc_t *(*query_md)(const_dnnl_primitive_desc_t desc, dnnl_query_t what, int index);
     dnnl_status_t (*primitive_desc)(const_dnnl_primitive_t primitive, const_dnnl_primitive_desc_t *desc);

@@ -30,8 +30,11 @@ void opd_dnnl_forget(const_dnnl_primitive_t primitive)
 {
     uint64_t handle = (uint64_t)(uintptr_t)primitive;
     for (uint32_t i = 0; i < WINDOW; i++) {
-        uint64_t seen = handle;
-        atomic_compare_exchange_strong(&at(handle, i)->handle, &seen, 0);
+        opd_dnnl_primitive *place = at(handle, i);
+        uint64_t seen = atomic_load_explicit(&place->handle, memory_order_relaxed);
+        if (seen == handle) { /* pages that nobody filled stay untouched */
+            atomic_compare_exchange_strong(&place->handle, &seen, 0);
+        }
     }
 }
 
@@ -72,8 +75,10 @@ static struct sum {
 void opd_dnnl_forget_scales(const_dnnl_primitive_desc_t desc)
 {
     for (uint32_t i = 0; i < SUMS; i++) {
-        uint64_t seen = (uint64_t)(uintptr_t)desc;
-        atomic_compare_exchange_strong(&sums[i].desc, &seen, 0);
+        uint64_t seen = atomic_load_explicit(&sums[i].desc, memory_order_relaxed);
+        if (seen == (uint64_t)(uintptr_t)desc) {
+            atomic_compare_exchange_strong(&sums[i].desc, &seen, 0);
+        }
     }
 }
 

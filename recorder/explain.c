@@ -240,7 +240,9 @@ void opd_explain_nothing(opd_collector *collector, const opd_record_options *opt
     }
     bool is_recorder_there = collector->first != NULL;
     if (!is_recorder_there && text[0] == '\0') {
-        add(text, size, "the recorder was not loaded into %s", options->argv[0]);
+        add(text, size,
+            "the recorder was not loaded into %s, or its opsdebug-preload.so is of another build than this ops-debug",
+            options->argv[0]);
     }
     for (const opd_watched *at = collector->first; at != NULL; at = at->next) {
         explain_objects(text, size, at, facts.defines[0] != '\0' ? path : "");

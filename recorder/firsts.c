@@ -55,7 +55,7 @@ static uint64_t kind_of(const opd_call *call)
 {
     uint64_t hash = mix_text(mix_text(mix(attachment, (uint64_t)call->dtype), call->domain, sizeof(call->domain)),
                              call->name, sizeof(call->name));
-    hash = mix(hash, call->flags & (OPD_CALL_CBLAS | OPD_CALL_ILP64 | OPD_CALL_ROW_MAJOR));
+    hash = mix(hash, call->flags & OPD_CALL_IDENTITY);
     for (int i = 0; i < call->symbol_count; i++) {
         hash = mix_value(hash, &call->symbols[i]);
     }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@
 #include "here.h"
 #include "known.h"
 
+#define POPULATE_WAITS  1000
 #define EPOCH_ATTACHING UINT64_C(1)
 #define PROGRAM_SPACE   (UINT64_C(1) << 30) /* of a limited address space, beyond what is in use: the program's */
 #define LEAST_ROOM      ((UINT64_C(4) << 20) + OPD_FORM_BYTES) /* two rings, forms of calls and some data */
@@ -39,6 +41,7 @@ static char session_directory[160];
 static pthread_key_t thread_key;
 static bool has_thread_key;
 static _Atomic uint64_t epochs = EPOCH_ATTACHING;
+static atomic_bool is_populating; /* memory of a slot */
 
 void opd_here_hold_signals(sigset_t *old)
 {
@@ -285,6 +288,7 @@ static void attach_process(void)
         }
         munmap(before, before_bytes);
     }
+    atomic_store(&is_populating, false); /* before a fork, by a thread that is not here */
     opd_known_reset();
     opd_firsts_reset();
     if (here->process != NULL) {
@@ -332,6 +336,20 @@ static void prepare_slot(opd_slot *slot)
     prctl(PR_GET_NAME, slot->name);
 }
 
+/*
+ * Memory for a new slot, one thread at a time: where there is room for one only, two that allocate at once would both be left without. The
+ * wait is bounded, as whoever allocates may be stopped for long; then it is tried all the same.
+ */
+static bool populate_slot(opd_slot *slot)
+{
+    for (int i = 0; i < POPULATE_WAITS && atomic_exchange(&is_populating, true); i++) {
+        sched_yield();
+    }
+    bool is_there = opd_here_populate(slot, sizeof(*slot));
+    atomic_store(&is_populating, false);
+    return is_there;
+}
+
 /* A slot that no living thread owns, those of ended threads first: their rings are in memory already. */
 static opd_slot *claim_slot(opd_process *process)
 {
@@ -347,7 +365,7 @@ static opd_slot *claim_slot(opd_process *process)
         return NULL;
     }
     atomic_store(&process->slot_states[index], OPD_SLOT_PREPARED); /* stays so when there is no memory for it */
-    return opd_here_populate(&process->slots[index], sizeof(opd_slot)) ? &process->slots[index] : NULL;
+    return populate_slot(&process->slots[index]) ? &process->slots[index] : NULL;
 }
 
 bool opd_here_attach(void)

@@ -179,12 +179,18 @@ static void start_watching(opd_known *known, const opd_tensor *view)
 {
     uint64_t start;
     uint64_t end;
-    if (known->streak < known->patience || opd_recorder.control->tracks_writes == 0 || !own_pages(&start, &end, view) ||
-        !digest_edges(&known->edges, view) || !opd_writes_watch(&known->watch, &writes, start, end)) {
+    known->hits = 0;
+    known->watch = (opd_watch){ .range = 0 };
+    if (known->streak < known->patience || opd_recorder.control->tracks_writes == 0 || !own_pages(&start, &end, view)) {
+        return;
+    }
+    bool is_off = atomic_load_explicit(&writes.state, memory_order_acquire) == OPD_WRITES_OFF;
+    if (is_off || !digest_edges(&known->edges, view) || !opd_writes_watch(&known->watch, &writes, start, end)) {
         known->watch = (opd_watch){ .range = 0 };
+        /* Refused: asked again when it has been there twice as long, for asking reads its edges and this process's map. */
+        known->patience = known->streak < UINT32_MAX / 2 ? known->streak * 2 : UINT32_MAX;
         tell_why_not();
     }
-    known->hits = 0;
 }
 
 /* ------------------------------------------------------------------------------------------------------ sightings */

@@ -41,8 +41,8 @@ static const opd_record_api *find_preload(void)
     struct dl_find_object found;
     struct dl_find_object own;
     const opd_record_api *api = dlsym(RTLD_DEFAULT, "opd_preload_api");
-    bool is_other = api != NULL && opd_module_find(&found, api) && opd_module_find(&own, &is_loaded) &&
-                    found.dlfo_link_map != own.dlfo_link_map;
+    bool is_other = api != NULL && api->bytes == sizeof(*api) && opd_module_find(&found, api) &&
+                    opd_module_find(&own, &is_loaded) && found.dlfo_link_map != own.dlfo_link_map;
     return is_other ? api : NULL;
 }
 
@@ -65,6 +65,17 @@ __attribute__((constructor)) static void load(void)
     is_loaded = true;
 }
 
+static bool has_calls(opd_process *process)
+{
+    for (uint32_t i = 0; i < OPD_PROCESS_THREADS; i++) {
+        const opd_slot *slot = opd_session_slot(process, i);
+        if (slot != NULL && slot->earlier + slot->number > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A process that ends without a recorded call leaves its list of objects, so that the collector can say why; if it has a BLAS. */
 __attribute__((destructor)) static void unload(void)
 {
@@ -77,8 +88,7 @@ __attribute__((destructor)) static void unload(void)
         return;
     }
     opd_crash_note_exit();
-    uint32_t used = atomic_load(&here->process->slots_used);
-    if (used == 0) {
+    if (!has_calls(here->process)) { /* but perhaps seeds or marks */
         opd_module_note_all();
     }
     atomic_store(&here->process->is_ended, 1);

@@ -3,6 +3,7 @@
 #include "api.h"
 
 const opd_record_api opd_preload_api = {
+    .bytes = sizeof(opd_record_api),
     .start = opd_record_start,
     .stop = opd_record_stop,
     .begin = opd_record_begin,

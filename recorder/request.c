@@ -21,6 +21,10 @@
 #include "collector.h"
 #include "trigger.h"
 
+_Static_assert(sizeof(((opd_record_answer *)0)->paths) == sizeof(((opd_request *)0)->paths) &&
+                   sizeof(((opd_record_answer *)0)->trouble) == sizeof(((opd_request *)0)->trouble),
+               "copied whole");
+
 #define LOOK_AGAIN_MS 200u /* is the collector still there? */
 
 /* ------------------------------------------------------------------------------------------------- the collector */

@@ -132,7 +132,6 @@ typedef struct opd_failure_kind {
     _Atomic uint32_t seen, written;
     _Atomic uint64_t last_ns; /* of the last bundle */
     uint32_t outcome;
-    int32_t operand;
     char routine[OPD_NAME];
 } opd_failure_kind;
 

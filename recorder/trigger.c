@@ -79,7 +79,6 @@ static opd_failure_kind *kind_of(opd_process *process, const opd_shared_trigger 
         uint64_t found = 0;
         if (atomic_compare_exchange_strong(&kind->key, &found, key)) {
             kind->outcome = trigger->outcome;
-            kind->operand = trigger->operand;
             memcpy(kind->routine, trigger->routine, sizeof(kind->routine));
             return kind;
         }

@@ -40,7 +40,7 @@ typedef struct opd_watch {
 
 /*
  * Watches whole pages [start, end) from now on. What is read after it and found unwritten later is what was there all the time. false: this
- * memory cannot be watched, or not now. pid: of this process.
+ * memory cannot be watched, or not now.
  */
 bool opd_writes_watch(opd_watch *watch, opd_writes *writes, uint64_t start, uint64_t end);
 

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <opsdebug/dnnl.h>
+
 #include "job.h"
 
 #define REFERENCE_LIMIT 8e9
@@ -120,7 +122,7 @@ static opd_status plan_job(opd_job *job, char *notes, size_t size, const recorde
     /* Other operators run on variants of this build or a user's library. */
     bool is_primitive = strcmp(job->call.domain, "dnnl") == 0;
     bool is_library = is_primitive || strcmp(job->call.domain, "blas") == 0;
-    const char *library = is_primitive ? "libdnnl.so.2" : is_library ? "libblas.so.3" : "";
+    const char *library = is_primitive ? OPD_DNNL_LIBRARY : is_library ? "libblas.so.3" : "";
     if (is_primitive && job->call.op == NULL) {
         return opd_fail(OPD_E_UNSUPPORTED, "%s cannot be run again: what was recorded of it does not say all",
                         job->call.name);

@@ -64,8 +64,6 @@ opd_status opd_dnnl_call(opd_call *out, int args[OPD_MAX_OPERANDS], const opd_dn
 int opd_dnnl_arg(const opd_call *call, int operand);
 /* Descriptor of an operand as it is bound. errors: E_UNSUPPORTED a layout only the library knows. */
 opd_status opd_dnnl_memory_desc(dnnl_memory_desc_t *out, const opd_call *call, int operand);
-/* The same with the layout left to the library. */
-opd_status opd_dnnl_memory_any(dnnl_memory_desc_t *out, const opd_call *call, int operand);
 
 /* Where the elements of an operand's view stand in its logical dimensions. */
 typedef struct opd_dnnl_places {

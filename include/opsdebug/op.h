@@ -152,6 +152,8 @@ enum {
     OPD_CALL_BAD_ORDER = 1 << 9,    /* the storage order is neither row nor column major */
     OPD_CALL_VIEW = 1 << 10,        /* computes nothing (a view, memory without content): no operand is looked at */
     OPD_CALL_DIRECT = 1 << 11,      /* CBLAS complex dot by the name that returns its result (else NAME_sub) */
+    /* Those that change the call; the others say how it was seen. */
+    OPD_CALL_IDENTITY = OPD_CALL_CBLAS | OPD_CALL_ILP64 | OPD_CALL_ROW_MAJOR | OPD_CALL_BAD_ORDER | OPD_CALL_DIRECT,
 };
 
 /* Floating-point mode as x86 keeps it in MXCSR: rounding, FTZ, DAZ and exception masks, without the sticky flags. */

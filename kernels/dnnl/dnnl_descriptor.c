@@ -149,7 +149,8 @@ opd_status opd_dnnl_memory_desc(dnnl_memory_desc_t *out, const opd_call *call, i
     return OPD_OK;
 }
 
-opd_status opd_dnnl_memory_any(dnnl_memory_desc_t *out, const opd_call *call, int operand)
+/* As opd_dnnl_memory_desc(), with the layout left to the library. */
+static opd_status memory_any(dnnl_memory_desc_t *out, const opd_call *call, int operand)
 {
     dnnl_memory_desc_t desc;
     opd_status status = opd_dnnl_memory_desc(&desc, call, operand);
@@ -295,7 +296,7 @@ opd_status opd_dnnl_describe(opd_dnnl_descriptor *out, const opd_call *call, boo
         if (row == NULL || row->offset == OPD_DNNL_NOWHERE) {
             continue;
         }
-        status = is_any && takes_any(form) ? opd_dnnl_memory_any(&desc, call, i) : opd_dnnl_memory_desc(&desc, call, i);
+        status = is_any && takes_any(form) ? memory_any(&desc, call, i) : opd_dnnl_memory_desc(&desc, call, i);
         if (status == OPD_OK) {
             memcpy((uint8_t *)out + row->offset, &desc, sizeof desc);
         }
@@ -337,8 +338,8 @@ opd_status opd_dnnl_describe_hint(opd_dnnl_descriptor *out, const opd_call *call
         if (source < 0 || row->offset == OPD_DNNL_NOWHERE) {
             continue;
         }
-        status = is_any && takes_any(hint) ? opd_dnnl_memory_any(&desc, call, source)
-                                           : opd_dnnl_memory_desc(&desc, call, source);
+        status =
+            is_any && takes_any(hint) ? memory_any(&desc, call, source) : opd_dnnl_memory_desc(&desc, call, source);
         if (status == OPD_OK) {
             memcpy((uint8_t *)out + row->offset, &desc, sizeof desc);
         }

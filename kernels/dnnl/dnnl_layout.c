@@ -181,13 +181,16 @@ static bool parse_order(opd_dnnl_layout *layout, const char **text)
 
 static bool parse_blocks(opd_dnnl_layout *layout, const char **text)
 {
+    int64_t product = 1;
     while (**text >= '0' && **text <= '9') {
         char *end = NULL;
         int64_t block = strtoll(*text, &end, 10);
         int dim = *end - 'a';
-        if (block < 1 || block > 4096 || dim < 0 || dim >= layout->rank || layout->block_count == DNNL_MAX_NDIMS) {
+        if (block < 1 || block > 4096 || dim < 0 || dim >= layout->rank || layout->block_count == DNNL_MAX_NDIMS ||
+            product > (INT64_C(1) << 24) / block) {
             return false;
         }
+        product *= block;
         layout->blocks[layout->block_count] = block;
         layout->block_dims[layout->block_count++] = dim;
         *text = end + 1;

@@ -33,7 +33,6 @@ typedef struct opd_dnnl_definition {
     int64_t groups;
     int64_t strides[3], dilates[3], pads[3], kernel[3];
     long double *statistics; /* of normalizations: mean, variance and what gradients need, per line or channel */
-    const opd_value *alg, *prop;
 } opd_dnnl_definition;
 
 /* The element of the wanted operand at a logical index. False: there is no definition. */

@@ -162,6 +162,13 @@ def hostile_variants_end_in_one_word():
         check_line(call("run", "--library", HOSTILE, "--op", "Keep", "--variant", "devours"), 3, "variant devours of Keep gave up: no 107374182400 bytes")
 
 
+def a_variant_that_dies_with_three_threads_only_is_found():
+    done = call("validate", "--library", HOSTILE, "--op", "Keep", "--variant", "dies_in_company", "--json")
+    threads = [probe for probe in json.loads(done.stdout)["probes"] if probe["kind"] == "thread counts"]
+    assert done.returncode == 1 and len(threads) == 2, done.stdout
+    assert all(probe["outcome"] == "crash" and "SIGABRT" in probe["reason"] for probe in threads), threads
+
+
 def a_definition_that_crashes_is_told_from_a_variant():
     check(call("run", "--library", HOSTILE, "--op", "Keep", OPD_TEST_BREAK="definition"), 3, "SIGABRT in the definition of Keep", "NO_VERDICT")
     done = call("validate", "--library", HOSTILE, "--op", "Keep", "--variant", "keeps", OPD_TEST_BREAK="definition")
@@ -188,7 +195,7 @@ def public_functions_are_exported_and_nothing_else():
 for test in (public_functions_are_exported_and_nothing_else, own_operators_are_listed, variants_wrong_on_purpose_are_listed_when_asked_for,
              the_wrong_one_is_found_and_travels, validate_finds_it_too, a_bare_name_is_a_file_here, a_new_project_passes_as_it_is,
              new_refuses_names_and_folders, libraries_that_are_none_get_one_line, broken_libraries_are_named, wishes_that_cannot_be_get_one_line,
-             hostile_variants_end_in_one_word, a_definition_that_crashes_is_told_from_a_variant):
+             hostile_variants_end_in_one_word, a_variant_that_dies_with_three_threads_only_is_found, a_definition_that_crashes_is_told_from_a_variant):
     if len(sys.argv) > 2 and sys.argv[2] not in test.__name__:
         continue
     if test.__code__.co_argcount:

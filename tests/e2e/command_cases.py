@@ -40,8 +40,8 @@ def bundle_that_was_there_is_kept():
 
 def unrecorded_child_beside_recorded_calls_is_named():
     """A BLAS in a process without the recorder is a gap; a process without a BLAS is none."""
-    other = "import ctypes, time; ctypes.CDLL('libopenblas.so.0'); time.sleep(6)"
-    program = f'{VICTIM} basic 3; env -i /usr/bin/python3 -ISc "{other}" & env -i /bin/sleep 6; wait'
+    other = "import ctypes, time; ctypes.CDLL('libopenblas.so.0'); time.sleep(15)"
+    program = f'{VICTIM} basic 3; env -i /usr/bin/python3 -ISc "{other}" & env -i /bin/sleep 15; wait'
     done = ops_debug("record", "--json", "-o", folder(), "--", "/bin/sh", "-c", program)
     document = json.loads(done.stderr)
     assert document["calls"] == 3 and "(python3) ran without the recorder" in document["trouble"], document

@@ -59,6 +59,15 @@ VARIANT(crashes)
     return OPD_OK;
 }
 
+VARIANT(dies_in_company)
+{
+    keep(call);
+    if (workspace->threads == 3) {
+        abort();
+    }
+    return OPD_OK;
+}
+
 VARIANT(recurses)
 {
     volatile char block[4096];
@@ -227,9 +236,9 @@ static opd_status shape(opd_call *call)
         .name = #id, .run = run_##id, .determinism = OPD_DETERMINISM_RUN \
     }
 static opd_variant variants[] = {
-    KEEP(keeps),   KEEP(crashes), KEEP(recurses), KEEP(hangs),      KEEP(outside),
-    KEEP(exits),   KEEP(closes),  KEEP(talks),    KEEP(rounds),     KEEP(shortens),
-    KEEP(devours), KEEP(refuses), KEEP(late),     KEEP(afterwards), KEEP(lingers),
+    KEEP(keeps),  KEEP(crashes),    KEEP(recurses), KEEP(hangs),           KEEP(outside), KEEP(exits),
+    KEEP(closes), KEEP(talks),      KEEP(rounds),   KEEP(shortens),        KEEP(devours), KEEP(refuses),
+    KEEP(late),   KEEP(afterwards), KEEP(lingers),  KEEP(dies_in_company),
 };
 static opd_op ops[] = {
     { .domain = "hostile",

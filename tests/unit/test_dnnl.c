@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layouts and calls of oneDNN primitives against the addresses that oneDNN's own formula gives, and the packed form of a call. */
+/* Layouts and calls of oneDNN primitives against the addresses that oneDNN's own formula gives. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
