@@ -288,7 +288,7 @@ static void find_variants(struct subject *subject)
     const opd_variant *variant = NULL;
     for (int i = 0; (variant = opd_kernel_variant(subject->kernel, i)) != NULL && subject->count < MAX_VARIANTS; i++) {
         bool is_definition = strcmp(variant->name, "naive") == 0 || strcmp(variant->name, "high-precision") == 0;
-        if (variant->fault == NULL && !is_definition && opd_isa_missing(variant->isa) == NULL) {
+        if (opd_variant_is_choice(variant) && !is_definition && opd_isa_missing(variant->isa) == NULL) {
             subject->figures[subject->count++] = (struct figure){ .variant = variant };
         }
     }

@@ -78,12 +78,58 @@ static void observe(finding *found, diagnose_options *o, const opd_bundle *bundl
     }
 }
 
-/* A result other than the recorded one, within the bound, is no failure but has a label all the same. */
-static void label(finding *found, const opd_call *call)
+static bool has_expectation(const finding *found, const opd_subject *subject)
 {
+    return subject->is_golden && found->has_result && found->result.same != OPD_SAME_UNKNOWN;
+}
+
+static bool meets_expectation(const finding *found)
+{
+    return found->result.same == OPD_SAME_BITWISE || found->result.same == OPD_SAME_BOUND;
+}
+
+static void set_label(finding *found, const char *label, float confidence, const char *reason)
+{
+    snprintf(found->failure.label, sizeof found->failure.label, "%s", label);
+    snprintf(found->failure.reason, sizeof found->failure.reason, "%s", reason);
+    found->failure.confidence = confidence;
+}
+
+/* Expected values kept in the bundle are one more witness: where they and the reference differ, the operator is not the only suspect. */
+static void weigh_expectation(finding *found, const opd_subject *subject)
+{
+    const opd_replay_result *result = &found->result;
+    char reason[256];
+    if (!has_expectation(found, subject)) {
+        return;
+    }
+    bool is_right = result->observed.outcome == OPD_OUTCOME_OK;
+    if (result->observed.outcome == OPD_OUTCOME_MISMATCH && meets_expectation(found)) {
+        snprintf(
+            reason, sizeof reason,
+            "the outputs are the expected ones, and wrong by the reference (error %.3g of 16): one of the two is wrong",
+            result->numbers.ratio);
+        set_label(found, "disputed", 0.6F, reason);
+    } else if (is_right && !meets_expectation(found) && result->numbers.is_valid) {
+        snprintf(reason, sizeof reason,
+                 "the outputs are right by the reference (error %.3g of 16), the expected values are off by %.3g",
+                 result->numbers.ratio, result->recorded_ratio);
+        set_label(found, "wrong-expectation", 0.8F, reason);
+    }
+}
+
+/* A result other than the recorded one, within the bound, is no failure but has a label all the same. */
+static void label(finding *found, const opd_subject *subject)
+{
+    const opd_call *call = &subject->call;
     const opd_failure recorded = found->failure;
-    bool is_other_bits =
-        found->failure.outcome == OPD_OUTCOME_OK && found->has_result && found->result.same == OPD_SAME_BOUND;
+    bool is_other_bits = found->failure.outcome == OPD_OUTCOME_OK && found->has_result &&
+                         found->result.same == OPD_SAME_BOUND && !subject->is_golden;
+    bool is_unlike_expected = has_expectation(found, subject) && found->result.observed.outcome == OPD_OUTCOME_OK &&
+                              !found->result.numbers.is_valid && !meets_expectation(found);
+    if (is_unlike_expected) { /* there is no reference: the expected values alone decide */
+        found->failure.outcome = OPD_OUTCOME_MISMATCH;
+    }
     if (is_other_bits) {
         found->failure.outcome = OPD_OUTCOME_MISMATCH;
     }
@@ -96,6 +142,11 @@ static void label(finding *found, const opd_call *call)
         memcpy(found->failure.label, recorded.label, sizeof recorded.label);
         memcpy(found->failure.reason, recorded.reason, sizeof recorded.reason);
         found->failure.confidence = recorded.confidence;
+    }
+    weigh_expectation(found, subject);
+    if (is_unlike_expected && found->failure.reason[0] == '\0') {
+        snprintf(found->failure.reason, sizeof found->failure.reason,
+                 "there is no reference for it, and the outputs are not the expected ones");
     }
 }
 
@@ -148,6 +199,12 @@ static int print_json(const finding *found, const opd_subject *subject, int exit
         opd_document_put(document, "guard", json_boolean(found->is_guarded));
         opd_document_put(document, "tried", tried_object(&found->tried));
     }
+    if (has_expectation(found, subject)) {
+        json_t *expected = json_object();
+        opd_document_put(expected, "is_met", json_boolean(meets_expectation(found)));
+        opd_document_put(expected, "ratio", opd_document_real(found->result.recorded_ratio));
+        opd_document_put(document, "expected", expected);
+    }
     return opd_document_print(document, exit_status);
 }
 
@@ -172,6 +229,12 @@ static void print_text(const finding *found, const opd_subject *subject, const c
         opd_phrase_failure(words, sizeof words, &found->result.observed);
         printf("replay       %s%s: %s\n", opd_trial_answer(&found->result, subject).text,
                found->is_guarded ? " (under guard pages)" : "", words);
+    }
+    if (has_expectation(found, subject)) {
+        printf("expected     GOLDEN: the outputs are %s the expected ones\n",
+               found->result.same == OPD_SAME_BITWISE ? "bitwise"
+               : meets_expectation(found)             ? "within the rounding bound of"
+                                                      : "not");
     }
     print_tried(&found->tried);
     if (found->has_result) {
@@ -198,7 +261,7 @@ static int run(const opd_command *self, int argc, char **argv)
     if (!o.without_replay) {
         observe(&found, &o, bundle, &subject);
     }
-    label(&found, &subject.call);
+    label(&found, &subject);
     int exit_status = opd_failure_is_real(&found.failure) ? OPD_EXIT_FOUND : OPD_EXIT_OK;
     if (o.shared.is_json) {
         exit_status = print_json(&found, &subject, exit_status);

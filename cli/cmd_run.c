@@ -30,6 +30,7 @@ enum {
     KEY_PRESET,
     KEY_SAMPLE,
     KEY_REFERENCE,
+    KEY_REFERENCE_LIBRARY,
     KEY_EXPECTED
 };
 
@@ -38,7 +39,8 @@ typedef struct run_options {
     opd_making making;
     opd_replay_options replay;
     const char *save, *save_sample;
-    int references; /* OPD_REFERENCE_ */
+    int references;     /* OPD_REFERENCE_ */
+    const char *engine; /* file of the library to ask */
     const char *mode, *preset;
     bool has_abs, has_rel;
     bool is_expecting; /* the bundle keeps the right outputs */
@@ -53,6 +55,9 @@ static const struct argp_option options[] = {
     { "timeout", KEY_TIMEOUT, "SECONDS", 0, "Time limit of one run, default 60", 0 },
     { "no-exact", KEY_NO_EXACT, NULL, 0, "Leave out the second run, on small whole numbers whose sums are exact", 0 },
     { "reference", KEY_REFERENCE, "NAME", 0, "Beside high-precision, ask naive, library, torch, or all of them", 0 },
+    { "reference-library", KEY_REFERENCE_LIBRARY, "FILE", 0,
+      "The library to ask: a CBLAS for MatMul and Gemm, else a oneDNN 2; default: one that is installed, other than the one that ran",
+      0 },
     { "mode", KEY_MODE, "MODE", 0,
       "What decides: gauge (default, the operator's own bound), or absolute, relative, mixed (abs + rel x |right|), exact",
       0 },
@@ -169,10 +174,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         }
         return opd_making_parse(key, arg, state, &o->making);
     case KEY_REFERENCE:
-        o->references = opd_references_parse(arg);
-        if (o->references < 0) {
+        if (opd_references_parse(arg) < 0) {
             opd_usage_error(state, "--reference %s: high-precision, naive, library, torch or all", arg);
         }
+        o->references |= opd_references_parse(arg);
+        return 0;
+    case KEY_REFERENCE_LIBRARY:
+        if (arg[0] == '\0') {
+            opd_usage_error(state, "--reference-library: the name of a file is empty");
+        }
+        o->engine = arg;
+        o->references |= OPD_REFERENCE_LIBRARY;
         return 0;
     case KEY_EXPECTED:
         o->is_expecting = true;
@@ -190,6 +202,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return opd_making_parse(key, arg, state, &o->making);
     }
 }
+
+/* Operations up to which the reference is run again with 113 bits, at some 40 million a second. */
+#define CERTIFY     4e6
+#define CERTIFY_ALL 1e8
 
 /* Inputs of the companion: sums of fewer than 2^20 products of them are exact in f32. */
 static const opd_fill small_integers = { .kind = OPD_FILL_INTEGERS, .a = -4, .b = 4 };
@@ -295,6 +311,11 @@ static void print_document(const run_state *state, int exit_status)
     json_t *document = opd_document_result(&state->result);
     opd_document_put(document, "verdict", json_string(word_of(state)));
     opd_document_put(document, "reference", json_string(opd_sureness_name(state->result.sureness)));
+    opd_document_put(document, "reference_doubt",
+                     state->result.doubt >= 0 && state->result.sureness != OPD_SURENESS_NONE
+                         ? opd_document_real(state->result.doubt)
+                         : json_null());
+    opd_document_put(document, "certificate", opd_document_text(state->result.certificate));
     opd_document_put(document, "mistrust", opd_document_text(state->result.mistrust));
     opd_document_put(document, "metrics", opd_findings_metrics(&state->result));
     if (state->result.location.pattern != OPD_PATTERN_NONE) {
@@ -401,13 +422,14 @@ static int run(const opd_command *self, int argc, char **argv)
     o.replay.variant = o.making.variant;
     o.replay.library = o.making.library;
     o.replay.with_metrics = true;
+    o.replay.certify_limit = o.references == OPD_REFERENCE_ALL ? CERTIFY_ALL : CERTIFY;
     o.replay.keep_outputs = o.references != 0 || o.save != NULL || o.save_sample != NULL;
     opd_status status = run_once(&state.item, &state.result, &state.has_result, &o, false);
     if (status == OPD_OK && is_companion_wanted(&o, &state)) {
         status = run_once(&state.exact_item, &state.exact, &state.has_exact, &o, true);
     }
     if (status == OPD_OK && o.references != 0) {
-        status = opd_references_run(&state.references, &state.item, &state.result, &o.replay, o.references);
+        status = opd_references_run(&state.references, &state.item, &state.result, &o.replay, o.references, o.engine);
         state.has_references = status == OPD_OK;
     }
     if (status == OPD_OK && o.save != NULL) {

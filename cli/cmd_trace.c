@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops-debug trace: the inner stages of one call, each held against the operator's definition, to the first that goes wrong.
+ * ops-debug trace: the inner stages of one call, each held against the operator's definition, to the first that goes wrong: all of them in one run,
+ * or by bisection, which runs the call again for each stage it asks for and keeps only that one in memory.
  */
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "findings.h"
 #include "making.h"
 #include "screen.h"
+#include "stage_search.h"
 
 enum { KEY_CHECKPOINTS = 0x100 };
 
@@ -23,7 +25,8 @@ typedef struct trace_options {
 
 static const struct argp_option options[] = {
     OPD_MAKING_OPTIONS,
-    { "checkpoint-mode", KEY_CHECKPOINTS, "all|LIST", 0, "Stages to look at, by the names of ops NAME; default: all",
+    { "checkpoint-mode", KEY_CHECKPOINTS, "all|bisect|LIST", 0,
+      "Stages to look at, by the names of ops NAME; all: in one run, the default; bisect: as few as show the first wrong one",
       0 },
     { 0 },
 };
@@ -61,6 +64,16 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
+static bool is_bisection(const trace_options *o)
+{
+    return strcmp(o->checkpoints, "bisect") == 0;
+}
+
+static bool is_list(const trace_options *o)
+{
+    return !is_bisection(o) && strcmp(o->checkpoints, "all") != 0;
+}
+
 /* Every word must be a stage of the contract. */
 static opd_status check_list(const trace_options *o, const opd_call *call)
 {
@@ -72,7 +85,7 @@ static opd_status check_list(const trace_options *o, const opd_call *call)
         char word[OPD_NAME];
         size_t size = strcspn(at, ", ");
         snprintf(word, sizeof word, "%.*s", (int)size, at);
-        if (size > 0 && strcmp(o->checkpoints, "all") != 0 && (size >= sizeof word || !is_listed(stages, word))) {
+        if (size > 0 && is_list(o) && (size >= sizeof word || !is_listed(stages, word))) {
             return opd_fail(OPD_E_NOTFOUND, "%s has no stage %.*s; it has: %s", call->name, (int)size, at, stages);
         }
         at += size;
@@ -81,91 +94,220 @@ static opd_status check_list(const trace_options *o, const opd_call *call)
     return OPD_OK;
 }
 
-static bool is_wanted(const trace_options *o, const opd_stage_report *stage)
+/* What is known of a call's stages. */
+typedef struct tracing {
+    const trace_options *options;
+    const opd_case *item;
+    opd_replay_result result;                 /* of the whole call */
+    opd_stage_report reports[OPD_MAX_STAGES]; /* of the stages in question, in the contract's order */
+    opd_stage_search search;
+    int count;
+} tracing;
+
+static opd_replay_options wish_of(const trace_options *o)
 {
-    return strcmp(o->checkpoints, "all") == 0 || is_listed(o->checkpoints, stage->name);
+    return (opd_replay_options){
+        .repeat = 1, .with_metrics = true, .library = o->making.library, .variant = o->making.variant
+    };
 }
 
-/* The first wrong stage; -1 = none. *is_monotone: every later one that was compared is wrong as well. */
-static int first_wrong(bool *is_monotone, const trace_options *o, const opd_replay_result *result)
+static opd_stage_state state_of(const opd_stage_report *stage)
 {
-    int first = -1;
-    *is_monotone = true;
-    for (int i = 0; i < result->stage_count; i++) {
-        const opd_stage_report *stage = &result->stages[i];
-        if (!stage->is_compared || !is_wanted(o, stage)) {
-            continue;
+    return !stage->is_compared ? OPD_STAGE_MISSING : stage->is_wrong ? OPD_STAGE_WRONG : OPD_STAGE_RIGHT;
+}
+
+/* One stage in a run of its own. */
+static opd_status probe_alone(void *context, int stage, opd_stage_state *state)
+{
+    tracing *self = context;
+    opd_replay_result result;
+    opd_replay_options wish = wish_of(self->options);
+    wish.with_metrics = false;
+    wish.skip_reference = true;
+    wish.with_stages = true;
+    wish.stages = self->reports[stage].name;
+    opd_status status = opd_replay(&result, NULL, self->item, NULL, &wish);
+    if (status == OPD_OK) {
+        *state = OPD_STAGE_MISSING;
+        if (result.stage_count > 0) {
+            self->reports[stage] = result.stages[0];
+            *state = state_of(&self->reports[stage]);
         }
-        if (stage->is_wrong && first < 0) {
+        opd_replay_result_done(&result);
+    }
+    return status;
+}
+
+static opd_status probe_known(void *context, int stage, opd_stage_state *state)
+{
+    const tracing *self = context;
+    *state = state_of(&self->reports[stage]);
+    return OPD_OK;
+}
+
+/* The names in question, in the contract's order. */
+static void list_stages(tracing *self)
+{
+    const char *text = self->item->call.op->checkpoints;
+    for (text += strspn(text, " "); *text != '\0' && self->count < OPD_MAX_STAGES; text += strspn(text, " ")) {
+        opd_stage_report *stage = &self->reports[self->count];
+        size_t size = strcspn(text, " ");
+        snprintf(stage->name, sizeof stage->name, "%.*s", (int)size, text);
+        self->count += !is_list(self->options) || is_listed(self->options->checkpoints, stage->name);
+        text += size;
+    }
+}
+
+/* Stages that come round step by step are known together: an error comes back into the earlier ones of the next step. */
+static bool goes_by_steps(const tracing *self)
+{
+    return self->item->call.op->steps != NULL;
+}
+
+static opd_status look_at_stages(tracing *self)
+{
+    char names[OPD_MAX_STAGES * OPD_NAME] = "";
+    bool is_alone = is_bisection(self->options) && !goes_by_steps(self);
+    opd_replay_options wish = wish_of(self->options);
+    list_stages(self);
+    for (int i = 0; i < self->count; i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s ", self->reports[i].name);
+    }
+    wish.with_stages = !is_alone;
+    wish.stages = names;
+    opd_status status = opd_replay(&self->result, NULL, self->item, NULL, &wish);
+    if (status != OPD_OK) {
+        return status;
+    }
+    for (int i = 0; i < self->count && !is_alone; i++) {
+        for (int k = 0; k < self->result.stage_count; k++) {
+            if (strcmp(self->reports[i].name, self->result.stages[k].name) == 0) {
+                self->reports[i] = self->result.stages[k];
+            }
+        }
+    }
+    bool is_bad = is_alone ? self->result.observed.outcome != OPD_OUTCOME_OK : true;
+    status = opd_stage_search_run(&self->search, self->count, is_bad, self->options->making.seed,
+                                  is_alone ? probe_alone : probe_known, self);
+    if (status != OPD_OK) {
+        opd_replay_result_done(&self->result);
+    }
+    return status;
+}
+
+/* The wrong stage that comes first in time; -1 = none. */
+static int first_wrong(const tracing *self)
+{
+    int first = self->search.first;
+    for (int i = 0; i < self->count && first >= 0; i++) {
+        const opd_stage_report *stage = &self->reports[i];
+        if (self->search.state[i] == OPD_STAGE_WRONG && stage->first_step < self->reports[first].first_step) {
             first = i;
         }
-        *is_monotone &= first < 0 || stage->is_wrong;
     }
     return first;
 }
 
-static const char *says(const opd_stage_report *stage)
+/* The last stage known to be right before one; -1 = none. */
+static int right_before(const tracing *self, int first)
 {
-    return !stage->is_reported   ? "not reported by this variant"
-           : !stage->is_compared ? "of another size than the definition's"
-           : stage->is_wrong     ? "WRONG"
-                                 : "right";
+    int last = -1;
+    for (int i = 0; i < (first >= 0 ? first : self->count); i++) {
+        last = self->search.state[i] == OPD_STAGE_RIGHT ? i : last;
+    }
+    return last;
 }
 
-static opd_status report(const trace_options *o, const opd_case *item, const opd_replay_result *result, int exit_status)
+static const char *says(const tracing *self, int stage)
 {
-    static const char *const titles[] = { "STAGE", ">ELEMENTS", ">ERROR", ">NAIVE", ">GOT", ">RIGHT", "SAYS" };
-    char words[1024];
+    const opd_stage_report *report = &self->reports[stage];
+    return self->search.state[stage] == OPD_STAGE_UNKNOWN ? "not asked for"
+           : !report->is_reported                         ? "not reported by this variant"
+           : !report->is_compared                         ? "of another size than the definition's"
+           : report->is_wrong                             ? "WRONG"
+                                                          : "right";
+}
+
+static opd_status print_stages(const tracing *self)
+{
+    static const char *const titles[] = {
+        "STAGE", ">ELEMENTS", ">WRONG", ">ERROR", ">NAIVE", ">GOT", ">RIGHT", "SAYS"
+    };
     opd_table *table = NULL;
-    bool is_monotone = true;
-    int first = first_wrong(&is_monotone, o, result);
-    opd_call_describe(words, sizeof words, &item->call);
-    printf("%-12s %s\n%-12s %s\n", "call", words, "variant", result->variant);
     opd_status status = opd_table_new(&table, titles, OPD_COUNT(titles));
-    for (int i = 0; i < result->stage_count && status == OPD_OK; i++) {
-        const opd_stage_report *stage = &result->stages[i];
-        if (!is_wanted(o, stage)) {
-            continue;
-        }
+    for (int i = 0; i < self->count && status == OPD_OK; i++) {
+        const opd_stage_report *stage = &self->reports[i];
         opd_table_row(table);
         opd_table_cell(table, 0, "%s", stage->name);
         if (stage->is_compared) {
             opd_table_cell(table, 1, "%lld", (long long)stage->count);
-            opd_table_cell(table, 2, "%.3g", stage->max_abs);
-            opd_table_cell(table, 3, "%.3g", stage->naive_abs);
-            opd_table_cell(table, 4, "%.9g", stage->got);
-            opd_table_cell(table, 5, "%.9g", stage->want);
+            opd_table_cell(table, 2, "%lld", (long long)stage->wrong_count);
+            opd_table_cell(table, 3, "%.3g", stage->max_abs);
+            opd_table_cell(table, 4, "%.3g", stage->naive_abs);
+            opd_table_cell(table, 5, "%.9g", stage->got);
+            opd_table_cell(table, 6, "%.9g", stage->want);
         }
-        opd_table_cell(table, 6, "%s", says(stage));
+        opd_table_cell(table, 7, "%s", says(self, i));
     }
-    status = status == OPD_OK ? opd_table_print(table) : status;
-    if (first >= 0) {
-        printf("%-12s %s%s\n", "first wrong", result->stages[first].name,
-               is_monotone ? "" : "; a later stage is right again, which does not follow from it");
+    return status == OPD_OK ? opd_table_print(table) : status;
+}
+
+static void print_first(const tracing *self)
+{
+    int first = first_wrong(self);
+    int before = right_before(self, first);
+    bool is_bad = self->result.observed.outcome != OPD_OUTCOME_OK;
+    if (first < 0 && (!is_bad || before < 0)) {
+        return;
     }
-    opd_findings_print_failure(result);
-    opd_findings_print_word(exit_status == OPD_EXIT_OK ? opd_replay_word(result)
-                            : first >= 0               ? "FAIL"
-                                                       : opd_replay_word(result),
-                            exit_status);
+    printf("%-12s %s", "first wrong", first >= 0 ? self->reports[first].name : "the outputs");
+    if (first >= 0 && self->reports[first].steps > 1) {
+        printf(" of step %lld", (long long)self->reports[first].first_step);
+    }
+    if (before >= 0) {
+        printf(", made after %s, which is right", self->reports[before].name);
+    }
+    printf("\n");
+    if (!self->search.is_monotone) {
+        printf("%-12s a later stage is right again: what is wrong in %s does not reach it\n", "not monotone",
+               self->reports[first].name);
+    } else if (first >= 0 && !is_bad) {
+        printf("%-12s the outputs are right all the same\n", "not monotone");
+    }
+}
+
+static opd_status report(const tracing *self, int exit_status)
+{
+    char words[1024];
+    opd_call_describe(words, sizeof words, &self->item->call);
+    printf("%-12s %s\n%-12s %s\n", "call", words, "variant", self->result.variant);
+    opd_status status = print_stages(self);
+    print_first(self);
+    if (is_bisection(self->options) && !goes_by_steps(self)) {
+        printf("%-12s %d of %d stages asked for%s\n", "bisection", self->search.probes, self->count,
+               self->search.is_exhaustive && self->count > 2 ? ", one by one" : "");
+    }
+    opd_findings_print_failure(&self->result);
+    bool is_fail = exit_status != OPD_EXIT_OK && first_wrong(self) >= 0;
+    opd_findings_print_word(is_fail ? "FAIL" : opd_replay_word(&self->result), exit_status);
     return status;
 }
 
-static json_t *stages_array(const trace_options *o, const opd_replay_result *result)
+static json_t *stages_array(const tracing *self)
 {
     json_t *array = json_array();
-    for (int i = 0; i < result->stage_count; i++) {
-        const opd_stage_report *stage = &result->stages[i];
+    for (int i = 0; i < self->count; i++) {
+        const opd_stage_report *stage = &self->reports[i];
         json_t *object = json_object();
-        if (!is_wanted(o, stage)) {
-            json_decref(object);
-            continue;
-        }
         opd_document_put(object, "name", opd_document_text(stage->name));
-        opd_document_put(object, "says", json_string(says(stage)));
+        opd_document_put(object, "says", json_string(says(self, i)));
         opd_document_put(object, "is_compared", json_boolean(stage->is_compared));
         opd_document_put(object, "is_wrong", json_boolean(stage->is_wrong));
         opd_document_put(object, "count", json_integer(stage->count));
+        opd_document_put(object, "wrong_count", json_integer(stage->wrong_count));
+        opd_document_put(object, "steps", json_integer(stage->steps));
+        opd_document_put(object, "first_step", json_integer(stage->first_step));
         opd_document_put(object, "max_abs", opd_document_real(stage->max_abs));
         opd_document_put(object, "naive_abs", opd_document_real(stage->naive_abs));
         opd_document_put(object, "worst", json_integer(stage->worst));
@@ -176,14 +318,14 @@ static json_t *stages_array(const trace_options *o, const opd_replay_result *res
     return array;
 }
 
-static void report_json(const trace_options *o, const opd_replay_result *result, int exit_status)
+static void report_json(const tracing *self, int exit_status)
 {
-    bool is_monotone = true;
-    int first = first_wrong(&is_monotone, o, result);
-    json_t *document = opd_document_result(result);
-    opd_document_put(document, "stages", stages_array(o, result));
-    opd_document_put(document, "first_wrong", first >= 0 ? opd_document_text(result->stages[first].name) : json_null());
-    opd_document_put(document, "is_monotone", json_boolean(is_monotone));
+    int first = first_wrong(self);
+    json_t *document = opd_document_result(&self->result);
+    opd_document_put(document, "stages", stages_array(self));
+    opd_document_put(document, "first_wrong", first >= 0 ? opd_document_text(self->reports[first].name) : json_null());
+    opd_document_put(document, "is_monotone", json_boolean(self->search.is_monotone));
+    opd_document_put(document, "probes", json_integer(self->search.probes));
     opd_document_put(document, "exit_status", json_integer(exit_status));
     opd_document_print(document, exit_status);
 }
@@ -192,29 +334,25 @@ static int run(const opd_command *self, int argc, char **argv)
 {
     trace_options o = { .making = OPD_MAKING_INIT, .checkpoints = "all" };
     opd_case item = { 0 };
-    opd_replay_result result;
-    opd_replay_options wish = { .repeat = 1, .with_metrics = true, .with_stages = true };
     opd_command_parse(self, &o.shared, argc, argv);
-    wish.library = o.making.library;
-    wish.variant = o.making.variant;
+    tracing found = { .options = &o, .item = &item };
+    int exit_status = OPD_EXIT_TROUBLE;
     opd_status status = opd_making_or_bundle(&item, &o.making, o.path, &o.shared);
     if (status == OPD_OK) {
         status = check_list(&o, &item.call);
     }
     if (status == OPD_OK) {
-        status = opd_replay(&result, NULL, &item, NULL, &wish);
+        status = look_at_stages(&found);
     }
-    int exit_status = OPD_EXIT_TROUBLE;
     if (status == OPD_OK) {
-        bool is_monotone = true;
-        bool is_wrong = first_wrong(&is_monotone, &o, &result) >= 0 || result.observed.outcome != OPD_OUTCOME_OK;
+        bool is_wrong = first_wrong(&found) >= 0 || found.result.observed.outcome != OPD_OUTCOME_OK;
         exit_status = is_wrong ? OPD_EXIT_FOUND : OPD_EXIT_OK;
         if (o.shared.is_json) {
-            report_json(&o, &result, exit_status);
+            report_json(&found, exit_status);
         } else if (!o.shared.is_quiet) {
-            status = report(&o, &item, &result, exit_status);
+            status = report(&found, exit_status);
         }
-        opd_replay_result_done(&result);
+        opd_replay_result_done(&found.result);
     }
     exit_status = status == OPD_OK ? exit_status : opd_trouble();
     opd_case_done(&item);
@@ -223,9 +361,10 @@ static int run(const opd_command *self, int argc, char **argv)
 
 const opd_command opd_command_trace = {
     .name = "trace",
-    .synopsis = "--op NAME|BUNDLE [--checkpoint-mode all|LIST]",
+    .synopsis = "--op NAME|BUNDLE [--checkpoint-mode all|bisect|LIST]",
     .summary = "Hold the inner stages of an operator against its definition",
     .examples = "  ops-debug trace --op LayerNormalization --checkpoint-mode all\n"
+                "  ops-debug trace --op FusedAttention --variant unfused --checkpoint-mode bisect\n"
                 "  ops-debug trace failing.opsb --checkpoint-mode mean,variance\n",
     .options = options,
     .parse = parse,

@@ -51,6 +51,16 @@ static void print_reference(const opd_replay_result *result)
     printf("\n");
 }
 
+/* How sure the reference is of itself. */
+static void print_certificate(const opd_replay_result *result)
+{
+    if (result->numbers.is_valid && result->sureness != OPD_SURENESS_EXACT && result->doubt >= 0) {
+        printf(TITLE "%s: off by at most %.3g of what is allowed, %s\n", "certificate",
+               opd_sureness_name(result->sureness), result->doubt,
+               result->certificate[0] != '\0' ? result->certificate : "by the contract's bound for its precision");
+    }
+}
+
 /* How the limit at the worst element comes about. */
 static void print_derivation(const opd_call *call, const opd_replay_result *result)
 {
@@ -154,6 +164,7 @@ void opd_findings_print(const opd_case *item, const opd_replay_result *result, b
     print_reference(result);
     if (is_long) {
         print_derivation(&item->call, result);
+        print_certificate(result);
     }
     for (int i = 0; i < result->output_count; i++) {
         if (result->metrics[i].count > 0) {

@@ -76,7 +76,7 @@ static opd_status gather(pool *to)
             if (variant == NULL) {
                 break;
             }
-            if (variant->fault == NULL && opd_isa_missing(variant->isa) == NULL) {
+            if (opd_variant_is_choice(variant) && opd_isa_missing(variant->isa) == NULL) {
                 status = add_subject(to, op, variant);
             }
         }

@@ -30,6 +30,9 @@ error_t opd_making_parse(int key, char *arg, const struct argp_state *state, opd
     case OPD_KEY_ATTRS:
         making->wish.attributes = arg;
         return 0;
+    case OPD_KEY_OUTPUTS:
+        making->wish.outputs = arg;
+        return 0;
     case OPD_KEY_VARIANT:
         making->variant = arg;
         return 0;

@@ -14,6 +14,7 @@ enum {
     OPD_KEY_SHAPES,
     OPD_KEY_DTYPE,
     OPD_KEY_ATTRS,
+    OPD_KEY_OUTPUTS,
     OPD_KEY_VARIANT,
     OPD_KEY_OP_LIBRARY,
     OPD_KEY_SEED,
@@ -40,6 +41,7 @@ enum {
           0 },                                                                                                       \
         { "dtype", OPD_KEY_DTYPE, "TYPE", 0, "f32, f64, f16, bf16, i32, ...; default: the contract's first", 0 },    \
         { "attrs", OPD_KEY_ATTRS, "LIST", 0, "NAME=VALUE,...; a list is [1,2]", 0 },                                 \
+        { "outputs", OPD_KEY_OUTPUTS, "LIST", 0, "Optional outputs that are wanted: NAME,... or '*'", 0 },           \
     {                                                                                                                \
         "fill", OPD_KEY_FILL, "KIND[:A[:B]]", 0,                                                                     \
             "Inputs: uniform, normal, constant, integers, ramp, longtail, special; default: of the contract", 0      \

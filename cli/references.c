@@ -56,6 +56,7 @@ static opd_status plain_replay(opd_replay_result *out, const opd_case *item, con
                                 .with_metrics = true,
                                 .variant = variant,
                                 .library = options->library,
+                                .engine = options->engine,
                                 .timeout_ms = options->timeout_ms,
                                 .threads = options->threads };
     return opd_replay(out, NULL, item, NULL, &wish);
@@ -76,25 +77,47 @@ static opd_status judge_given(opd_replay_result *out, const opd_case *item, cons
     return opd_replay(out, NULL, item, NULL, &wish);
 }
 
-static const char *library_variant(const opd_call *call)
+/*
+ * A library other than the one that ran, the first of these that can do the call; engine: one file is asked, whatever it is.
+ * errors    E_UNSUPPORTED none can: the reason of the last.
+ */
+static opd_status ask_library(opd_reference_row *row, const opd_case *item, const opd_replay_result *result,
+                              const opd_replay_options *options, const char *engine)
 {
-    static const char *const names[] = { "openblas", "blis", "netlib", "onednn" };
-    const opd_kernel *kernel = opd_kernel_find(call->domain, call->name);
-    const opd_variant *variant = NULL;
-    for (int i = 0; kernel != NULL && (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
-        for (size_t k = 0; k < OPD_COUNT(names); k++) {
+    static const char *const names[] = { "openblas", "netlib", "blis", "onednn" };
+    const opd_kernel *kernel = opd_kernel_find(item->call.domain, item->call.name);
+    opd_replay_options wish = *options;
+    opd_status last = opd_fail(OPD_E_UNSUPPORTED, "no other library has %s", item->call.name);
+    wish.engine = engine;
+    for (size_t k = 0; k < OPD_COUNT(names); k++) {
+        const opd_variant *variant = NULL;
+        for (int i = 0; kernel != NULL && (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
             if (strcmp(variant->name, names[k]) == 0) {
-                return variant->name;
+                break;
             }
         }
+        bool is_same = strcmp(names[k], result->variant) == 0;
+        if (variant == NULL || (engine != NULL ? !variant->is_library : is_same)) {
+            continue;
+        }
+        last = plain_replay(&row->itself, item, &wish, names[k]);
+        if (last == OPD_OK) {
+            const char *slash = strrchr(row->itself.library, '/');
+            snprintf(row->maker, sizeof row->maker, "variant %s%s%.40s", names[k], slash != NULL ? ", " : "",
+                     slash != NULL ? slash + 1 : "");
+            return OPD_OK;
+        }
+        if (last != OPD_E_DECLINED && last != OPD_E_UNSUPPORTED && last != OPD_E_NOTFOUND) {
+            return last;
+        }
     }
-    return NULL;
+    return last;
 }
 
-static opd_status make_itself(opd_reference_row *row, const opd_case *item, const opd_replay_options *options)
+static opd_status make_itself(opd_reference_row *row, const opd_case *item, const opd_replay_result *result,
+                              const opd_replay_options *options, const char *engine)
 {
     opd_case torch = { 0 };
-    const char *variant = "naive";
     if (strcmp(row->name, "torch") == 0) {
         opd_status status = opd_torch_run(&torch, item);
         snprintf(row->maker, sizeof row->maker, "PyTorch");
@@ -105,19 +128,16 @@ static opd_status make_itself(opd_reference_row *row, const opd_case *item, cons
         return status;
     }
     if (strcmp(row->name, "library") == 0) {
-        variant = library_variant(&item->call);
-        if (variant == NULL) {
-            return opd_fail(OPD_E_UNSUPPORTED, "no library has %s", item->call.name);
-        }
+        return ask_library(row, item, result, options, engine);
     }
-    snprintf(row->maker, sizeof row->maker, "variant %s", variant);
-    return plain_replay(&row->itself, item, options, variant);
+    snprintf(row->maker, sizeof row->maker, "variant naive");
+    return plain_replay(&row->itself, item, options, "naive");
 }
 
 static opd_status fill_row(opd_reference_row *row, const opd_case *item, const opd_replay_result *result,
-                           const opd_replay_options *options)
+                           const opd_replay_options *options, const char *engine)
 {
-    opd_status status = make_itself(row, item, options);
+    opd_status status = make_itself(row, item, result, options, engine);
     if (status == OPD_E_UNSUPPORTED || status == OPD_E_DECLINED || status == OPD_E_NOTFOUND) {
         snprintf(row->reason, sizeof row->reason, "%s", opd_error_text());
         return OPD_OK;
@@ -193,25 +213,76 @@ static void weigh_failure(opd_references *out, const opd_replay_result *result)
     }
 }
 
+/* The references that high precision bears out, "naive and torch"; their number. */
+static int list_allies(char *text, size_t size, const opd_references *references)
+{
+    int count = 0;
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < OPD_REFERENCE_ROWS; i++) {
+        const opd_reference_row *row = &references->rows[i];
+        if (row->is_there && is_right(&row->itself) && used < size) {
+            used += (size_t)snprintf(text + used, size - used, "%s%s", count > 0 ? " and " : "", row->name);
+            count++;
+        }
+    }
+    return count;
+}
+
 static void weigh_success(opd_references *out)
 {
+    char allies[64];
+    int ally_count = list_allies(allies, sizeof allies, out);
     for (int i = 0; i < OPD_REFERENCE_ROWS; i++) {
         const opd_reference_row *row = &out->rows[i];
         if (row->is_there && !is_right(&row->itself)) {
             out->sureness = OPD_SURENESS_SUSPECT;
-            snprintf(out->reason, sizeof out->reason, "%s differs from high precision by more than both may: %.200s",
-                     row->name, row->itself.observed.reason);
+            snprintf(out->reason, sizeof out->reason,
+                     "%s differs from high precision by more than both may%s%s%s: %.200s", row->name,
+                     ally_count > 0 ? ", which " : "", allies,
+                     ally_count == 1  ? " agrees with"
+                     : ally_count > 1 ? " agree with"
+                                      : "",
+                     row->itself.observed.reason);
         }
         if (row->is_there && !is_right(&row->against)) {
             out->word = "DISPUTED"; /* by a reference of the same precision alone */
-            snprintf(out->reason, sizeof out->reason, "wrong by %s, right by high precision: %.200s", row->name,
-                     row->against.observed.reason);
+            snprintf(out->reason, sizeof out->reason, "wrong by %s, right by high precision%s%s: %.200s", row->name,
+                     ally_count > 0 ? " and by " : "", allies, row->against.observed.reason);
         }
     }
 }
 
+/* Do two references that both differ from high precision differ from each other as well? Then no two of the three agree. */
+static opd_status find_conflict(opd_references *out, const opd_case *item, const opd_replay_options *options)
+{
+    for (int i = 0; i < OPD_REFERENCE_ROWS; i++) {
+        for (int k = i + 1; k < OPD_REFERENCE_ROWS; k++) {
+            const opd_reference_row *one = &out->rows[i];
+            const opd_reference_row *two = &out->rows[k];
+            opd_replay_result pair;
+            if (!one->is_there || !two->is_there || is_right(&one->itself) || is_right(&two->itself)) {
+                continue;
+            }
+            opd_call given = with_outputs(&item->call, &one->itself);
+            opd_call golden = with_outputs(&item->call, &two->itself);
+            opd_status status = judge_given(&pair, item, &given, &golden, options);
+            if (status != OPD_OK) {
+                return status;
+            }
+            if (!is_right(&pair)) {
+                out->sureness = OPD_SURENESS_CONFLICT;
+                snprintf(out->reason, sizeof out->reason,
+                         "high precision, %s and %s differ pairwise by more than they may", one->name, two->name);
+            }
+            opd_replay_result_done(&pair);
+        }
+    }
+    return OPD_OK;
+}
+
 opd_status opd_references_run(opd_references *out, const opd_case *item, const opd_replay_result *result,
-                              const opd_replay_options *options, int wanted)
+                              const opd_replay_options *options, int wanted, const char *engine)
 {
     static const char *const names[OPD_REFERENCE_ROWS] = { "naive", "library", "torch" };
     opd_status status = OPD_OK;
@@ -222,19 +293,21 @@ opd_status opd_references_run(opd_references *out, const opd_case *item, const o
     for (int i = 0; i < OPD_REFERENCE_ROWS && status == OPD_OK; i++) {
         if ((wanted & 1 << i) != 0) {
             out->rows[i].name = names[i];
-            status = result->numbers.is_valid ? fill_row(&out->rows[i], item, result, options) : OPD_OK;
+            status = result->numbers.is_valid ? fill_row(&out->rows[i], item, result, options, engine) : OPD_OK;
         }
+    }
+    if (status == OPD_OK && is_of_values(result)) {
+        weigh_failure(out, result);
+    } else if (status == OPD_OK && is_right(result)) {
+        weigh_success(out);
+    }
+    if (status == OPD_OK) {
+        status = find_conflict(out, item, options);
     }
     if (status != OPD_OK) {
         opd_references_done(out);
-        return status;
     }
-    if (is_of_values(result)) {
-        weigh_failure(out, result);
-    } else if (is_right(result)) {
-        weigh_success(out);
-    }
-    return OPD_OK;
+    return status;
 }
 
 void opd_references_done(opd_references *references)

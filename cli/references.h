@@ -12,7 +12,7 @@ enum { OPD_REFERENCE_NAIVE = 1, OPD_REFERENCE_LIBRARY = 2, OPD_REFERENCE_TORCH =
 
 typedef struct opd_reference_row {
     const char *name; /* "naive", "library", "torch"; NULL = not asked for */
-    char maker[64];   /* "variant openblas" */
+    char maker[64];   /* "variant openblas, libopenblas.so.0" */
     bool is_there;
     char reason[256];          /* why it is not */
     opd_replay_result itself;  /* the reference against high precision */
@@ -30,11 +30,12 @@ typedef struct opd_references {
 /* naive, high-precision, library, torch or all as bits; -1 when it is none of them. */
 int opd_references_parse(const char *name);
 /*
- * result is the judged run of item, its outputs kept. A reference that cannot be had is a row with a reason.
+ * result is the judged run of item, its outputs kept. A reference that cannot be had is a row with a reason. engine: the file that the library is
+ * taken from; NULL: one that is installed, other than the one that ran.
  * errors    those of opd_replay.
  */
 opd_status opd_references_run(opd_references *out, const opd_case *item, const opd_replay_result *result,
-                              const opd_replay_options *options, int wanted);
+                              const opd_replay_options *options, int wanted, const char *engine);
 void opd_references_done(opd_references *references);
 opd_status opd_references_print(const opd_references *references, const opd_replay_result *result);
 json_t *opd_references_document(const opd_references *references);

@@ -84,8 +84,8 @@ static opd_status write_request(const char *folder, const opd_case *item)
         if ((operand->role & OPD_ROLE_IN) != 0) {
             json_array_append_new(inputs, is_absent ? json_null() : tensor_object(operand, file));
             status = is_absent ? OPD_OK : write_tensor(folder, file, &operand->view);
-        } else if (!is_absent) {
-            json_array_append_new(outputs, tensor_object(operand, file));
+        } else {
+            json_array_append_new(outputs, is_absent ? json_null() : tensor_object(operand, file));
         }
     }
     opd_document_put(request, "domain", opd_document_text(item->call.domain));

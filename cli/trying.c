@@ -44,7 +44,7 @@ static const char *widths_of(const opd_trying *trying)
     const opd_variant *variant = NULL;
     for (int i = 0; kernel != NULL && (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
         bool is_it = trying->variant != NULL ? strcmp(variant->name, trying->variant) == 0
-                                             : variant->fault == NULL && opd_isa_missing(variant->isa) == NULL;
+                                             : opd_variant_is_choice(variant) && opd_isa_missing(variant->isa) == NULL;
         if (is_it) {
             return variant->widths;
         }
@@ -239,7 +239,7 @@ static void compare_isa(opd_bits *out, const opd_tried *tried, const opd_trying 
         for (size_t k = 0; k < OPD_COUNT(families); k++) {
             is_family |= strcmp(variant->name, families[k]) == 0;
         }
-        if (is_mine || !is_family || variant->fault != NULL || opd_isa_missing(variant->isa) != NULL) {
+        if (is_mine || !is_family || !opd_variant_is_choice(variant) || opd_isa_missing(variant->isa) != NULL) {
             continue;
         }
         const opd_probe_way way = { .variant = variant->name, .library = trying->library, .seed = trying->seed };

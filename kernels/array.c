@@ -9,6 +9,8 @@
 #include <opsdebug/kernel.h>
 #include <opsdebug/memory.h>
 
+#include "quad/quad.h"
+
 /* ---------------------------------------------------------------------------------------------------- loading */
 
 /* Types whose elements C converts by itself. */
@@ -219,6 +221,57 @@ opd_status opd_definition_run(long double **value, long double **gauge, const op
         }
         opd_free(array->value);
         opd_free(array->gauge);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------- with more bits */
+
+static opd_status compare(double **doubt, const opd_array *array, const long double *value, const long double *gauge,
+                          double cap)
+{
+    void *block = NULL;
+    opd_status status = opd_alloc_array(&block, (size_t)array->count, sizeof **doubt);
+    if (status == OPD_OK) {
+        *doubt = block;
+        opd_quad_compare(block, value, gauge, array->value, array->count, cap);
+    }
+    return status;
+}
+
+opd_status opd_definition_doubt(double **doubt, long double *const *value, long double *const *gauge,
+                                const opd_call *call, double cap)
+{
+    opd_definition *define = opd_quad_find(find_definition(call));
+    opd_definition_work work = { .call = call, .rounding = OPD_ROUNDING_WIDE };
+    double *made[OPD_MAX_OPERANDS] = { NULL };
+    if (define == NULL) {
+        return opd_fail(OPD_E_UNSUPPORTED, "no definition of %s with more bits", call->name);
+    }
+    opd_status status = check(call);
+    int count = status == OPD_OK ? call->operand_count : 0;
+    for (int i = 0; i < count && status == OPD_OK; i++) {
+        status = prepare(&work.array[i], &call->operands[i], false);
+        if (status == OPD_OK && work.array[i].value != NULL) {
+            opd_quad_widen(work.array[i].value, work.array[i].count);
+        }
+    }
+    if (status == OPD_OK) {
+        status = define(&work);
+    }
+    for (int i = 0; i < count && status == OPD_OK; i++) {
+        bool is_result = (call->operands[i].role & OPD_ROLE_OUT) != 0 && opd_dtype_is_float(work.array[i].dtype);
+        if (is_result && value[i] != NULL && work.array[i].value != NULL) {
+            status = compare(&made[i], &work.array[i], value[i], gauge[i], cap);
+        }
+    }
+    for (int i = 0; i < OPD_MAX_OPERANDS; i++) {
+        opd_free(work.array[i].value);
+        if (status == OPD_OK) {
+            doubt[i] = made[i];
+        } else {
+            opd_free(made[i]);
+        }
     }
     return status;
 }

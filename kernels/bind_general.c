@@ -313,6 +313,15 @@ static opd_status bind(opd_call *call, opd_binding *binding, int *culprit)
     return status == OPD_OK ? bind_outputs(call, binding, dtypes, culprit) : status;
 }
 
+static opd_status check_ranges(const opd_call *call, const opd_plan *plan)
+{
+    opd_status status = OPD_OK;
+    for (int i = plan->symbol_count; i < plan->slot_count && status == OPD_OK; i++) {
+        status = opd_range_check(call, &plan->values[i], &call->attrs[i - plan->symbol_count]);
+    }
+    return status;
+}
+
 opd_status opd_general_bind(opd_call *call, const opd_plan *plan)
 {
     opd_binding binding;
@@ -321,7 +330,10 @@ opd_status opd_general_bind(opd_call *call, const opd_plan *plan)
     if (status != OPD_OK) {
         return status;
     }
-    status = bind(call, &binding, &culprit);
+    status = check_ranges(call, plan);
+    if (status == OPD_OK) {
+        status = bind(call, &binding, &culprit);
+    }
     bind_flags(call, &binding);
     call->flags &= ~(uint32_t)OPD_CALL_BAD_ARGS;
     call->bad_arg = 0;

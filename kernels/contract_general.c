@@ -38,6 +38,9 @@ opd_status opd_general_attribute(opd_plan_value *out, const opd_compiler *compil
         opd_use use;
     } uses[] = { { "i", OPD_USE_INT }, { "f", OPD_USE_REAL }, { "is", OPD_USE_INTS }, { "s", OPD_USE_WORD } };
     opd_slice initial = { NULL, 0 };
+    if (!opd_range_cut(&out->range, &type)) {
+        return opd_compiler_bad(compiler, "legal values are [LOW:HIGH], [A|B] or [axis(OPERAND)]", out->name);
+    }
     const char *equals = memchr(type.at, '=', (size_t)type.size);
     if (equals != NULL) {
         initial = (opd_slice){ equals + 1, (int)(type.at + type.size - equals) - 1 };

@@ -15,7 +15,9 @@
 
 #define LIST_BITS (OPD_MAX_OPERANDS * OPD_MAX_RANK) /* bits of operands; then those of lists */
 
-_Static_assert((LIST_BITS + (OPD_MAX_ATTRS + OPD_MAX_OPERANDS) * OPD_MAX_INTS) <= OPD_MAX_INTS * 64, "a bit for each");
+enum { LISTED_ATTRS = 32 }; /* the first ones of a call; lists behind them follow no symbol */
+
+_Static_assert((LIST_BITS + (int)LISTED_ATTRS * OPD_MAX_INTS) <= OPD_MAX_INTS * 64, "a bit for each");
 
 bool opd_call_is_foreign(const opd_call *call)
 {
@@ -99,7 +101,7 @@ void opd_call_infer(opd_call *call)
             }
         }
     }
-    for (int a = 0; a < call->attr_count; a++) {
+    for (int a = 0; a < call->attr_count && a < LISTED_ATTRS; a++) {
         const opd_value *attr = &call->attrs[a];
         for (int e = 0; is_shape_list(attr) && e < attr->i && e < OPD_MAX_INTS; e++) {
             for (int s = 0; s < call->symbol_count; s++) {
@@ -158,7 +160,7 @@ opd_status opd_infer_set(opd_call *call, const char *name, int64_t value)
             return opd_fail_in(OPD_E_INVALID, "%s", call->operands[i].name);
         }
     }
-    for (int a = 0; a < call->attr_count; a++) {
+    for (int a = 0; a < call->attr_count && a < LISTED_ATTRS; a++) {
         for (int e = 0; e < OPD_MAX_INTS && call->attrs[a].kind == OPD_VALUE_INTS; e++) {
             if (has_bit(symbol, list_bit(a, e))) {
                 call->attrs[a].ints[e] = value;

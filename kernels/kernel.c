@@ -180,7 +180,7 @@ static const opd_variant *choose_own(const opd_kernel *kernel, const opd_call *c
     char text[64];
     for (int i = 0; i < kernel->variant_count && atomic_load(&added_count) == 0; i++) {
         const opd_variant *variant = &kernel->variants[i];
-        if (variant->fault == NULL && obstacle(text, sizeof text, variant, call) == NULL) {
+        if (opd_variant_is_choice(variant) && obstacle(text, sizeof text, variant, call) == NULL) {
             return variant;
         }
     }
@@ -200,8 +200,9 @@ opd_status opd_kernel_choose(const opd_variant **out, const opd_kernel *kernel, 
     const opd_variant *variant = NULL;
     for (int i = 0; (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
         bool is_named = name != NULL && strcmp(variant->name, name) == 0;
-        const char *reason =
-            is_named || (name == NULL && variant->fault == NULL) ? obstacle(text, sizeof text, variant, call) : "";
+        const char *reason = is_named || (name == NULL && opd_variant_is_choice(variant))
+                                 ? obstacle(text, sizeof text, variant, call)
+                                 : "";
         if (reason == NULL) {
             *out = variant;
             return OPD_OK;

@@ -31,6 +31,11 @@ static void list_symbol(opd_op_value *out, const opd_plan_value *value)
     }
 }
 
+static void list_range(opd_op_value *out, const opd_plan_value *value)
+{
+    snprintf(out->legal, sizeof out->legal, "%.*s", value->range.text.size, value->range.text.at);
+}
+
 static void list_attribute(opd_op_value *out, const opd_plan_value *value)
 {
     static const opd_value_kind kinds[] = {
@@ -52,9 +57,11 @@ static void list_attribute(opd_op_value *out, const opd_plan_value *value)
         break;
     case OPD_USE_REAL:
     case OPD_USE_INTS:
+        list_range(out, value);
         snprintf(out->initial, sizeof out->initial, "%.*s", value->text.size, value->text.at);
         break;
     case OPD_USE_INT:
+        list_range(out, value);
         snprintf(out->initial, sizeof out->initial, "%.*s",
                  value->text.size > 0 || value->is_optional ? value->text.size : 1,
                  value->text.size > 0 ? value->text.at : "1");

@@ -47,6 +47,18 @@ typedef enum opd_reach {
     OPD_REACH_EACH,  /* c+: one for each operand of a NAME+ */
 } opd_reach;
 
+/* Legal values of a number, or of each of a list of whole numbers. */
+typedef enum opd_range_kind { OPD_RANGE_ANY, OPD_RANGE_SPAN, OPD_RANGE_LIST, OPD_RANGE_AXIS } opd_range_kind;
+enum { OPD_RANGE_LIST_SIZE = 6 };
+typedef struct opd_range {
+    opd_range_kind kind;
+    opd_slice text;   /* "0:" "0|1" "axis(X)" */
+    double low, high; /* SPAN, ends included */
+    int64_t list[OPD_RANGE_LIST_SIZE];
+    int list_count;
+    opd_slice operand; /* AXIS: the operand that has it */
+} opd_range;
+
 typedef struct opd_plan_value {
     opd_slice name;
     opd_use use;
@@ -60,6 +72,7 @@ typedef struct opd_plan_value {
     bool is_optional; /* attribute: absent by default */
     opd_slice text;   /* default as written: attributes; DIM of many: "1,128,128" */
     opd_slice words;  /* WORD: "constant|reflect"; empty = any text */
+    opd_range range;  /* INT, REAL, INTS */
 } opd_plan_value;
 
 typedef enum opd_dim_kind {
@@ -163,6 +176,11 @@ bool opd_plan_check(opd_call *call, const opd_plan *plan, const int64_t *slots, 
 void opd_plan_slots(int64_t *slots, const opd_plan *plan, const opd_call *call);
 /* Value of a formula that asks nothing; false when it overflows or is absent. */
 bool opd_formula_run(int64_t *out, const opd_formula *formula, const int64_t *slots);
+
+/* Cuts "[0:]" off the end of an attribute's text; false when what is in the brackets is no range. No brackets, or those of a list: ANY. */
+bool opd_range_cut(opd_range *out, opd_slice *text);
+/* errors: E_INVALID names the attribute and what it may be. */
+opd_status opd_range_check(const opd_call *call, const opd_plan_value *expected, const opd_value *value);
 
 /* dtype of an operand or scalar whose type letter is given. */
 opd_dtype opd_plan_dtype(char type, opd_dtype fixed, opd_dtype of_call);

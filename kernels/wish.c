@@ -124,8 +124,12 @@ static opd_status set_attributes(const struct wish *wish, const char *text)
                             wish->op->name, item.size, item.at);
         }
         opd_slice value = opd_slice_trim((opd_slice){ equals + 1, (int)(item.at + item.size - equals) - 1 });
-        opd_status status =
-            set_value(opd_plan_value_of(wish->plan, wish->call, slot), wish, &wish->plan->values[slot], value);
+        const opd_plan_value *expected = &wish->plan->values[slot];
+        opd_value *given = opd_plan_value_of(wish->plan, wish->call, slot);
+        opd_status status = set_value(given, wish, expected, value);
+        if (status == OPD_OK && expected->range.kind != OPD_RANGE_AXIS) { /* shapes are to come */
+            status = opd_range_check(wish->call, expected, given);
+        }
         if (status != OPD_OK) {
             return status;
         }

@@ -7,7 +7,7 @@
 
 #include <opsdebug/tensor.h>
 
-#define OPD_CANARY_WORKSPACE 15 /* in place of an operand's number */
+#define OPD_CANARY_WORKSPACE 63 /* in place of an operand's number */
 
 typedef struct opd_canary {
     bool is_canary;

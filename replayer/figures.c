@@ -70,19 +70,105 @@ static void tell_mistrust(opd_replay_result *result, const opd_judge *judge, int
     }
 }
 
-/* The reference is computed in long double. */
-static opd_sureness sureness_of(const opd_judge *judge, const int *numbers, int count)
+/* ------------------------------------------------------------------------------------------ how sure is it */
+
+/* Shares of what is allowed that the reference's own error may take (numerics, section 3). */
+#define CERTIFIED_SHARE (1.0 / 16)
+#define HIGH_SHARE      0.25
+
+/* Half a unit in the last place of long double. */
+#define WIDE_UNIT ((double)LDBL_EPSILON / 2)
+
+typedef enum doubt_kind { DOUBT_CLAIMED, DOUBT_PROVEN, DOUBT_MEASURED } doubt_kind;
+
+/*
+ * How far off an element of the reference may be. A sum of n products: (2 n + 8) u gauge, whatever the order, complex products, alpha and beta
+ * included. Others: what a run with more bits showed; else what the contract's bound says of a run in long double, which no one has proven.
+ */
+static double doubt_of(const opd_judge *judge, const opd_component *item, doubt_kind kind, int64_t flat)
 {
-    bool is_exact = opd_component_bound(judge).kind == OPD_BOUND_BITS;
-    bool is_wide = false;
-    for (int i = 0; i < count && !is_exact; i++) {
-        opd_dtype dtype = judge->call->operands[numbers[i]].view.dtype;
-        is_wide |= opd_dtype_is_float(dtype);
-        if (opd_dtype_real(dtype) == OPD_F64 && LDBL_MANT_DIG - DBL_MANT_DIG < 10) {
-            return OPD_SURENESS_SAME;
+    const opd_judge_output *output = &judge->outputs[item->number];
+    double gauge = (double)output->gauge[flat];
+    double terms = 2 * (judge->cap - OPD_PASS_RATIO);
+    if (kind == DOUBT_MEASURED) {
+        return output->doubt[flat];
+    }
+    if (kind == DOUBT_PROVEN) {
+        return (2 * terms + 8) * WIDE_UNIT * gauge;
+    }
+    if (item->bound.kind == OPD_BOUND_ULP) {
+        double limit = item->bound.limit > 0 ? (double)item->bound.limit : OPD_PASS_RATIO;
+        return 2 * limit * WIDE_UNIT * fabs((double)output->value[flat * item->parts]);
+    }
+    return 2 * judge->cap * WIDE_UNIT * gauge;
+}
+
+/* The largest share of what is allowed; an element that must be exact has none. */
+static double share_of(const opd_judge *judge, const int *numbers, int count, doubt_kind kind)
+{
+    double worst = 0;
+    for (int i = 0; i < count; i++) {
+        const opd_judge_output *output = &judge->outputs[numbers[i]];
+        const opd_tensor *view = &judge->call->operands[numbers[i]].view;
+        opd_component item;
+        for (int64_t flat = 0;
+             output->value != NULL && opd_dtype_is_float(view->dtype) && flat < opd_tensor_count(view); flat++) {
+            if (!opd_component_load(&item, judge, numbers[i], flat)) {
+                continue;
+            }
+            double want = (double)output->value[flat * item.parts];
+            double allowed = opd_component_allowed(&item, want, output->gauge[flat]);
+            double doubt = doubt_of(judge, &item, kind, flat);
+            bool is_open = allowed > 0 && doubt > 0 && isfinite(want) && isfinite(allowed);
+            worst = is_open && !(doubt / allowed <= worst) ? doubt / allowed : worst;
         }
     }
-    return is_exact || !is_wide ? OPD_SURENESS_EXACT : OPD_SURENESS_HIGH;
+    return worst;
+}
+
+static bool is_measured(const opd_judge *judge, const int *numbers, int count)
+{
+    bool has_any = false;
+    for (int i = 0; i < count; i++) {
+        const opd_judge_output *output = &judge->outputs[numbers[i]];
+        bool is_float = opd_dtype_is_float(judge->call->operands[numbers[i]].view.dtype);
+        if (is_float && output->value != NULL && output->doubt == NULL) {
+            return false;
+        }
+        has_any |= is_float && output->doubt != NULL;
+    }
+    return has_any;
+}
+
+static void tell_sureness(opd_replay_result *result, const opd_judge *judge, const int *numbers, int count)
+{
+    static const char *const how[] = {
+        [DOUBT_CLAIMED] = "",
+        [DOUBT_PROVEN] = "by the bound of serial sums, (2 n + 8) u gauge",
+        [DOUBT_MEASURED] = "by a second run with 113 bits",
+    };
+    bool is_exact = opd_component_bound(judge).kind == OPD_BOUND_BITS;
+    bool is_float = false;
+    for (int i = 0; i < count; i++) {
+        is_float |= opd_dtype_is_float(judge->call->operands[numbers[i]].view.dtype);
+    }
+    if (is_exact || !is_float) {
+        result->sureness = OPD_SURENESS_EXACT;
+        result->doubt = 0;
+        return;
+    }
+    bool is_sum = judge->call->op != NULL && judge->call->op->bound.is_sum;
+    doubt_kind kind = is_sum ? DOUBT_PROVEN : is_measured(judge, numbers, count) ? DOUBT_MEASURED : DOUBT_CLAIMED;
+    double share = share_of(judge, numbers, count, kind);
+    if (kind == DOUBT_PROVEN && share >= CERTIFIED_SHARE && is_measured(judge, numbers, count)) {
+        kind = DOUBT_MEASURED;
+        share = share_of(judge, numbers, count, kind);
+    }
+    result->doubt = share;
+    result->sureness = kind != DOUBT_CLAIMED && share < CERTIFIED_SHARE ? OPD_SURENESS_CERTIFIED
+                       : share < HIGH_SHARE                             ? OPD_SURENESS_HIGH
+                                                                        : OPD_SURENESS_SAME;
+    snprintf(result->certificate, sizeof result->certificate, "%s", how[kind]);
 }
 
 /* Against the right values as the output's type holds them: what no rounding of the result explains. */
@@ -111,8 +197,12 @@ static void count_differing(opd_metrics *metrics, const opd_judge *judge, int nu
 opd_status opd_judge_figures(opd_replay_result *result, const opd_judge *judge, const int *numbers, int count)
 {
     opd_status status = OPD_OK;
-    result->sureness = judge->job->golden_sureness != OPD_SURENESS_NONE ? (opd_sureness)judge->job->golden_sureness
-                                                                        : sureness_of(judge, numbers, count);
+    if (judge->job->golden_sureness != OPD_SURENESS_NONE) {
+        result->sureness = (opd_sureness)judge->job->golden_sureness;
+        result->doubt = -1;
+    } else {
+        tell_sureness(result, judge, numbers, count);
+    }
     for (int i = 0; i < count && status == OPD_OK; i++) {
         const opd_judge_output *output = &judge->outputs[numbers[i]];
         if (output->value != NULL) {

@@ -307,6 +307,9 @@ opd_status opd_job_new(opd_job **out, int *fd, const opd_case *item, const opd_b
     plan.skip_reference = options->skip_reference;
     plan.with_metrics = options->with_metrics;
     plan.with_stages = options->with_stages;
+    plan.certify_limit = options->certify_limit;
+    snprintf(plan.engine, sizeof plan.engine, "%s", options->engine != NULL ? options->engine : "");
+    snprintf(plan.stages, sizeof plan.stages, "%s", options->stages != NULL ? options->stages : "");
     plan.is_exact_data = options->is_exact_data;
     plan.is_given = options->given != NULL;
     plan.golden_sureness = options->golden != NULL ? (int32_t)options->golden_sureness : (int32_t)OPD_SURENESS_NONE;

@@ -104,7 +104,8 @@ typedef struct opd_job {
     uint32_t mxcsr;
     int32_t threads; /* 0 = leave */
     bool keep_outputs, skip_reference, is_trusted_path, with_metrics, with_stages, is_exact_data;
-    char convention[24]; /* "" = none */
+    char stages[OPD_JOB_TEXT]; /* "a b"; "" = all */
+    char convention[24];       /* "" = none */
     char peers[OPD_MAX_PEERS][24];
     double abs_err, rel_err;
     bool is_convention_deciding;
@@ -116,6 +117,8 @@ typedef struct opd_job {
     uint64_t memory_limit;
     char library[512];      /* path, soname or known name */
     char variant[OPD_NAME]; /* of our own or a user's kernels; "" = the first that can, for operators outside BLAS */
+    char engine[512];       /* file of another maker's library; "" = the loader's */
+    double certify_limit;   /* operations */
     char core[32];          /* to force; "" = none */
     bool is_core_asked;     /* by the user, not by the record */
     char isa[24];           /* DNNL_MAX_CPU_ISA, oneDNN choosing its layouts; "" = as recorded */

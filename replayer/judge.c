@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <opsdebug/kernel.h>
+
 #include "canary.h"
 #include "component.h"
 #include "convention.h"
@@ -297,6 +299,22 @@ opd_status opd_judge_naive(opd_judge *judge)
     return status == OPD_E_DECLINED ? OPD_OK : status;
 }
 
+opd_status opd_judge_doubt(opd_judge *judge)
+{
+    long double *value[OPD_MAX_OPERANDS] = { NULL };
+    long double *gauge[OPD_MAX_OPERANDS] = { NULL };
+    double *doubt[OPD_MAX_OPERANDS] = { NULL };
+    for (int i = 0; i < judge->call->operand_count; i++) {
+        value[i] = judge->outputs[i].value;
+        gauge[i] = judge->outputs[i].gauge;
+    }
+    opd_status status = opd_definition_doubt(doubt, value, gauge, judge->call, judge->cap);
+    for (int i = 0; i < judge->call->operand_count && status == OPD_OK; i++) {
+        judge->outputs[i].doubt = doubt[i];
+    }
+    return status == OPD_E_UNSUPPORTED || status == OPD_E_DECLINED ? OPD_OK : status;
+}
+
 /* 24 bits of a sum in f32, 53 in f64: below that each partial sum of whole numbers is held as it is. */
 static bool is_exact_output(const opd_judge *judge, int number)
 {
@@ -476,6 +494,7 @@ void opd_judge_done(opd_judge *judge)
         opd_free(judge->outputs[i].value);
         opd_free(judge->outputs[i].gauge);
         opd_free(judge->outputs[i].naive);
+        opd_free(judge->outputs[i].doubt);
         judge->outputs[i] = (opd_judge_output){ .value = NULL };
     }
 }

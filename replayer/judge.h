@@ -10,6 +10,7 @@
 
 typedef struct opd_judge_output {
     long double *value, *gauge, *naive; /* as opd_reference_run gives them; NULL = not run */
+    double *doubt;                      /* how far off value may be, by a run with more bits; NULL = not run */
 } opd_judge_output;
 
 typedef struct opd_judge {
@@ -40,6 +41,8 @@ void opd_judge_born(opd_failure *failure, const opd_judge *judge, const opd_oper
                     int count);
 /* The serial sums in the same precision, likewise from restored operands. */
 opd_status opd_judge_naive(opd_judge *judge);
+/* How far off the reference may be, likewise from restored operands; nothing where no run with more bits can be had. */
+opd_status opd_judge_doubt(opd_judge *judge);
 /* Are the right values whole numbers that the accumulator holds exactly, on the way too? Sets is_exact. Needs both references. */
 void opd_judge_find_exact(opd_judge *judge);
 /* Outputs in place against the reference, for people: metrics, mistrust and sureness of result. outputs: their operand numbers. */

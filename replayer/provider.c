@@ -267,10 +267,23 @@ static opd_status load_user_library(opd_job *job)
     return opd_library_load(job->library);
 }
 
+/* The file that a variant of another maker's library is to be taken from: as asked for, or where distributions keep one of its name. */
+static void choose_engine(const opd_job *job)
+{
+    static char path[PATH_MAX];
+    if (job->engine[0] != '\0') {
+        snprintf(path, sizeof path, "%s", job->engine);
+        opd_engine_use(path);
+    } else if (opd_library_is_name(job->variant) && opd_library_find(path, sizeof path, job->variant)) {
+        opd_engine_use(path);
+    }
+}
+
 opd_status opd_provider_choose(opd_provider *out, opd_job *job)
 {
     opd_provider provider = { .int_bytes = 4 };
     opd_status status = load_user_library(job);
+    choose_engine(job);
     if (status != OPD_OK) {
         return status;
     }
@@ -293,6 +306,9 @@ opd_status opd_provider_choose(opd_provider *out, opd_job *job)
     provider.threads = provider.threads > 0 ? provider.threads : 1;
     job->result.threads = provider.threads;
     snprintf(job->result.variant, sizeof job->result.variant, "%s", provider.variant->name);
+    if (provider.variant->is_library) {
+        snprintf(job->result.library, sizeof job->result.library, "%s", opd_engine_file());
+    }
     *out = provider;
     return OPD_OK;
 }

@@ -250,6 +250,11 @@ static opd_status judge_numbers(worker *self, opd_numbers *numbers, opd_failure 
         if (status == OPD_OK && self->job->is_exact_data) {
             opd_judge_find_exact(&self->judge);
         }
+        bool is_affordable = opd_call_flops(&self->call) <= self->job->certify_limit;
+        if (status == OPD_OK && is_affordable && self->job->with_metrics && is_general(self) &&
+            !self->judge.is_declined) {
+            status = opd_judge_doubt(&self->judge);
+        }
         if (status != OPD_OK || self->judge.is_declined) {
             return status;
         }
@@ -353,7 +358,7 @@ static opd_status report_first(worker *self, const opd_operand *now, const opd_n
     }
     opd_arena_restore(&self->arena, &unused);
     if (status == OPD_OK && self->job->with_stages && is_general(self)) {
-        status = opd_stages_hold(result, &self->call, self->provider.variant);
+        status = opd_stages_hold(result, &self->call, self->provider.variant, self->job->stages);
         opd_arena_restore(&self->arena, &unused);
     }
     return status;

@@ -15,9 +15,9 @@
 extern "C" {
 #endif
 
-#define OPD_MAX_OPERANDS 12
+#define OPD_MAX_OPERANDS 32
 #define OPD_MAX_ATTRS    12
-#define OPD_MAX_SYMBOLS  16
+#define OPD_MAX_SYMBOLS  40
 #define OPD_MAX_WORDS    28
 #define OPD_NAME         32 /* bytes of a name field, its end included */
 
@@ -38,6 +38,8 @@ typedef enum opd_bound_kind {
 typedef struct opd_bound {
     opd_bound_kind kind;
     float limit, narrow_limit;
+    bool is_sum; /* GAUGE: an element is a sum of products of inputs in some order, and gauge the sum of their absolute values: serial sums in
+                    precision u are then off by no more than (n + 2) u gauge (Higham 2002, section 3.1), which certifies the reference */
 } opd_bound;
 
 /* What integer arithmetic does beyond its range. */
@@ -100,7 +102,8 @@ typedef enum opd_overflow { OPD_OVERFLOW_WRAP, OPD_OVERFLOW_SATURATE } opd_overf
  *             dimension is their number.
  * attributes "axis:i=-1 epsilon:f=1e-5 perm:is? pads:is=[0,0] mode:s=constant|reflect|edge note:s?": i int, f float, is ints, s one of the words, the
  *             first by default (no list: any text); '?' is absent unless given (kind NONE). A word reads as its position in the list in expressions,
- *             compared as mode == 'reflect'.
+ *             compared as mode == 'reflect'. Legal values of numbers stand behind in brackets, of a list those of each element: "epsilon:f=1e-5[0:]"
+ *             a span with its ends, either may be missing; "keepdims:i=1[0|1]" a list; "axis:i=-1[axis(X)]" a dimension of X, from the end when negative.
  * types       "T: f32 f64 f16 bf16; U: i64": dtypes each variable may take, the default first; T comes first ("f32 f64": of T).
  * defaults    "N=1 C=16 s...=1,128 b...= B": sizes when the user gives no shapes; else a symbol is 128 and n... is 1, 128, 128 (two of them in one
  *             operand share that). An optional input named here is there then, an optional output when no outputs are asked for.
@@ -142,6 +145,7 @@ typedef struct opd_op {
     bool has_sub_form;            /* CBLAS form is NAME_sub with the result as last argument, or NAME (complex dot) */
     bool is_complex_fortran_only; /* for complex T: an auxiliary of LAPACK, which has no CBLAS form */
     opd_determinism determinism;
+    const char *steps; /* expression: how often the checkpoints come round, their leading dimension; NULL = once */
 } opd_op;
 
 #ifdef __cplusplus

@@ -66,6 +66,15 @@ static inline long double opd_round(const opd_definition_work *work, long double
  */
 opd_status opd_definition_run(long double **value, long double **gauge, const opd_call *call, bool is_wide);
 
+/*
+ * How far off value (of a wide run: row-major, of the output operand at index) may be: the definition is run again with 113 bits of mantissa, and
+ * doubt[i] is the difference plus cap * 2^-112 * gauge[i], which the contract's own bound says of that run.
+ * doubt     opd_tensor_count() elements for each output with a value: opd_free().
+ * errors    E_UNSUPPORTED there is no such run of this operator (a user's), or on this machine; those of opd_definition_run.
+ */
+opd_status opd_definition_doubt(double **doubt, long double *const *value, long double *const *gauge,
+                                const opd_call *call, double cap);
+
 /* Attributes of a call by name; otherwise when it is absent or the call has none of that name. */
 OPD_PUBLIC int64_t opd_call_int(const opd_call *call, const char *name, int64_t otherwise);
 OPD_PUBLIC double opd_call_real(const opd_call *call, const char *name, double otherwise);
@@ -95,7 +104,14 @@ typedef struct opd_variant {
     const char *fault;     /* deliberately wrong variants: the kind of fault; NULL = meant to be right */
     const char *shows;     /* its smallest failing form: "shapes | attributes | conditions", as validate --form takes it; NULL */
     float growth;          /* bound widens by this factor (Winograd and such); 0 = 1 */
+    bool is_library;       /* another maker's shared object computes it, opened when the variant is asked for by name; never chosen by itself */
 } opd_variant;
+
+/* May it be chosen without being named: meant to be right, and of this build or a user's library? */
+static inline bool opd_variant_is_choice(const opd_variant *variant)
+{
+    return variant->fault == NULL && !variant->is_library;
+}
 
 /* An operator with all that can compute it. Variants: fastest first; "naive" and "high-precision" exist by themselves when define is set. */
 typedef struct opd_kernel {
@@ -119,6 +135,13 @@ const opd_variant *opd_kernel_variant(const opd_kernel *kernel, int index);
 opd_status opd_kernel_choose(const opd_variant **out, const opd_kernel *kernel, const opd_call *call, const char *name);
 /* Is it the operator's definition (naive, high-precision), which allocates as it likes? */
 bool opd_variant_is_definition(const opd_variant *variant);
+/*
+ * The file that variants with is_library are taken from, instead of the one that the loader finds; before the first of them is chosen. path: kept.
+ * NULL: the loader's.
+ */
+void opd_engine_use(const char *path);
+/* The file that such a variant was taken from; "" = none yet. memory: static. */
+const char *opd_engine_file(void);
 /* Runs a variant on a bound call whose operands have memory; workspace of its declared size, or NULL: allocated for the run. */
 opd_status opd_variant_run(const opd_variant *variant, const opd_call *call, const opd_workspace *workspace);
 

@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define OPD_ONNX_EDGES   16 /* inputs, and outputs, of a node */
+#define OPD_ONNX_EDGES   32 /* inputs, and outputs, of a node */
 #define OPD_ONNX_ATTRS   24
 #define OPD_ONNX_NUMBERS 16 /* of one attribute */
 #define OPD_ONNX_VALUES  48 /* inputs, outputs, constants of a graph */

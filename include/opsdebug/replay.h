@@ -59,6 +59,7 @@ typedef struct opd_replay_options {
     bool skip_reference;   /* do not run the reference (bitwise comparison and classes only) */
     bool with_metrics;     /* fill opd_replay_result.metrics and mistrust */
     bool with_stages;      /* run once more with tracepoints on and hold each inner stage against the definition's; operators outside BLAS */
+    const char *stages;    /* names of those to keep and hold, "mean variance"; NULL = all of the contract's checkpoints */
     bool is_exact_data;    /* inputs are small whole numbers: where their sums are exact in the accumulator, outputs must have the bits of the reference */
     const opd_call *given;  /* judge the outputs of this call, which have memory, instead of running anything; NULL = run */
     const opd_call *golden; /* right values are the outputs of this call, which have memory, instead of the definition's; NULL = the definition's */
@@ -68,6 +69,8 @@ typedef struct opd_replay_options {
     bool is_convention_deciding; /* it decides what is wrong, instead of the operator's own bound */
     const char *const *peers; /* presets whose opinions are wanted beside the verdict, at most OPD_MAX_PEERS, NULL at the end; NULL = none */
     bool lazy_reference;   /* do not run it when the expected NaN or Inf was born again with the recorded bits */
+    const char *engine;    /* file that a variant of another maker's library (opd_variant.is_library) is taken from; NULL = the loader's */
+    double certify_limit;  /* with_metrics: operations of a call up to which the reference is run again with more bits; 0 = not */
     double reference_limit; /* operations of a call beyond which the reference is left out where the answer does not hang on it; 0 = 8e9 */
     opd_replay_progress *progress; /* called a few times a second by the thread that waits; NULL = none */
     void *progress_context;
@@ -149,6 +152,8 @@ typedef struct opd_stage_report {
     bool is_reported, is_compared; /* by the variant; with as many elements by the definition */
     bool is_wrong;                 /* further off than rounding explains, or of another class */
     int64_t count, worst;          /* elements; position of the largest error in row-major order */
+    int64_t wrong_count;
+    int64_t steps, first_step;     /* how often the stages come round (opd_op.steps); of the wrong ones the first */
     double max_abs, naive_abs;     /* largest error against high precision, and that of the narrow definition */
     double got, want;              /* at worst */
 } opd_stage_report;
@@ -173,6 +178,8 @@ typedef struct opd_replay_result {
     char environment[2048];   /* lines "what: recorded X, here Y"; "" = no difference found */
     uint64_t run_ns;          /* median time of one run */
     opd_sureness sureness;    /* of the reference */
+    double doubt;             /* its greatest possible error as a share of what is allowed; negative = not known */
+    char certificate[96];     /* how that is known; "" = it is not */
     opd_stage_report stages[OPD_MAX_STAGES]; /* in the contract's order, with_stages */
     int32_t stage_count;
     opd_location location;    /* of the failure of the first run, with_metrics */

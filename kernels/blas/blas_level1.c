@@ -48,6 +48,7 @@ const opd_op opd_contracts_blas_level1[] = {
         .flops = "2 * max(n, 0)",
         .reduction = "1",
         .determinism = OPD_DETERMINISM_RUN,
+        .bound = { .is_sum = true },
         .summary = "y = alpha x + y",
     },
     {
@@ -60,6 +61,7 @@ const opd_op opd_contracts_blas_level1[] = {
         .flops = "3 * max(n, 0)",
         .reduction = "1",
         .determinism = OPD_DETERMINISM_RUN,
+        .bound = { .is_sum = true },
         .summary = "y = alpha x + beta y",
     },
     {
@@ -93,6 +95,7 @@ const opd_op opd_contracts_blas_level1[] = {
         .flops = "2 * max(n, 0)",
         .reduction = "max(n, 0)",
         .determinism = OPD_DETERMINISM_RUN,
+        .bound = { .is_sum = true },
         .summary = "result = x' y",
     },
     {
@@ -105,6 +108,7 @@ const opd_op opd_contracts_blas_level1[] = {
         .reduction = "max(n, 0)",
         .has_sub_form = true,
         .determinism = OPD_DETERMINISM_RUN,
+        .bound = { .is_sum = true },
         .summary = "result = x' y",
     },
     {
@@ -117,6 +121,7 @@ const opd_op opd_contracts_blas_level1[] = {
         .reduction = "max(n, 0)",
         .has_sub_form = true,
         .determinism = OPD_DETERMINISM_RUN,
+        .bound = { .is_sum = true },
         .summary = "result = conj(x)' y",
     },
     {
@@ -129,6 +134,7 @@ const opd_op opd_contracts_blas_level1[] = {
         .flops = "2 * max(n, 0)",
         .reduction = "max(n, 0)",
         .determinism = OPD_DETERMINISM_RUN,
+        .bound = { .is_sum = true },
         .summary = "result = sb + x' y, accumulated in f64",
     },
     {
@@ -140,6 +146,7 @@ const opd_op opd_contracts_blas_level1[] = {
         .flops = "2 * max(n, 0)",
         .reduction = "max(n, 0)",
         .determinism = OPD_DETERMINISM_RUN,
+        .bound = { .is_sum = true },
         .summary = "result = x' y of f32, in f64",
     },
     {
@@ -162,6 +169,7 @@ const opd_op opd_contracts_blas_level1[] = {
         .flops = "max(n, 0)",
         .reduction = "max(n, 0)",
         .determinism = OPD_DETERMINISM_RUN,
+        .bound = { .is_sum = true },
         .summary = "result = sum (|re x| + |im x|)",
     },
     {

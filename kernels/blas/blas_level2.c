@@ -25,6 +25,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "trans m n alpha A lda x incx beta y incy",
         .flops = "2 * m * n",
         .reduction = "t(trans) ? m : n",
+        .bound = { .is_sum = true },
         .summary = "y = alpha op(A) x + beta y",
     },
     {
@@ -38,6 +39,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "trans m n kl ku alpha A lda x incx beta y incy",
         .flops = "2 * n * min(m, kl + ku + 1)",
         .reduction = "min(t(trans) ? m : n, kl + ku + 1)",
+        .bound = { .is_sum = true },
         .summary = "y = alpha op(A) x + beta y, A a band",
     },
     {
@@ -50,6 +52,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "m n alpha x incx y incy A lda",
         .flops = "2 * m * n",
         .reduction = "1",
+        .bound = { .is_sum = true },
         .summary = "A = A + alpha x y'",
     },
     {
@@ -62,6 +65,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "m n alpha x incx y incy A lda",
         .flops = "2 * m * n",
         .reduction = "1",
+        .bound = { .is_sum = true },
         .summary = "A = A + alpha x y'",
     },
     {
@@ -74,6 +78,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "m n alpha x incx y incy A lda",
         .flops = "2 * m * n",
         .reduction = "1",
+        .bound = { .is_sum = true },
         .summary = "A = A + alpha x conj(y)'",
     },
     {
@@ -87,6 +92,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo n alpha A lda x incx beta y incy",
         .flops = "2 * n * n",
         .reduction = "n",
+        .bound = { .is_sum = true },
         .summary = "y = alpha A x + beta y, A symmetric",
     },
     {
@@ -99,6 +105,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo n alpha A lda x incx beta y incy",
         .flops = "2 * n * n",
         .reduction = "n",
+        .bound = { .is_sum = true },
         .summary = "y = alpha A x + beta y, A hermitian",
     },
     {
@@ -112,6 +119,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo n k alpha A lda x incx beta y incy",
         .flops = "2 * n * min(n, 2 * k + 1)",
         .reduction = "min(n, 2 * k + 1)",
+        .bound = { .is_sum = true },
         .summary = "y = alpha A x + beta y, A a symmetric band",
     },
     {
@@ -124,6 +132,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo n k alpha A lda x incx beta y incy",
         .flops = "2 * n * min(n, 2 * k + 1)",
         .reduction = "min(n, 2 * k + 1)",
+        .bound = { .is_sum = true },
         .summary = "y = alpha A x + beta y, A a hermitian band",
     },
     {
@@ -137,6 +146,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo n alpha AP x incx beta y incy",
         .flops = "2 * n * n",
         .reduction = "n",
+        .bound = { .is_sum = true },
         .summary = "y = alpha A x + beta y, A symmetric and packed",
     },
     {
@@ -149,6 +159,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo n alpha AP x incx beta y incy",
         .flops = "2 * n * n",
         .reduction = "n",
+        .bound = { .is_sum = true },
         .summary = "y = alpha A x + beta y, A hermitian and packed",
     },
     {
@@ -162,6 +173,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo n alpha x incx A lda",
         .flops = "n * (n + 1)",
         .reduction = "1",
+        .bound = { .is_sum = true },
         .summary = "A = A + alpha x x'",
     },
     {
@@ -174,6 +186,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo n alpha x incx A lda",
         .flops = "n * (n + 1)",
         .reduction = "1",
+        .bound = { .is_sum = true },
         .summary = "A = A + alpha x conj(x)'",
     },
     {
@@ -187,6 +200,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo n alpha x incx AP",
         .flops = "n * (n + 1)",
         .reduction = "1",
+        .bound = { .is_sum = true },
         .summary = "A = A + alpha x x', A packed",
     },
     {
@@ -199,6 +213,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo n alpha x incx AP",
         .flops = "n * (n + 1)",
         .reduction = "1",
+        .bound = { .is_sum = true },
         .summary = "A = A + alpha x conj(x)', A packed",
     },
     {
@@ -212,6 +227,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo n alpha x incx y incy A lda",
         .flops = "2 * n * (n + 1)",
         .reduction = "2",
+        .bound = { .is_sum = true },
         .summary = "A = A + alpha x y' + alpha y x'",
     },
     {
@@ -224,6 +240,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo n alpha x incx y incy A lda",
         .flops = "2 * n * (n + 1)",
         .reduction = "2",
+        .bound = { .is_sum = true },
         .summary = "A = A + alpha x conj(y)' + conj(alpha) y conj(x)'",
     },
     {
@@ -237,6 +254,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo n alpha x incx y incy AP",
         .flops = "2 * n * (n + 1)",
         .reduction = "2",
+        .bound = { .is_sum = true },
         .summary = "A = A + alpha x y' + alpha y x', A packed",
     },
     {
@@ -249,6 +267,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo n alpha x incx y incy AP",
         .flops = "2 * n * (n + 1)",
         .reduction = "2",
+        .bound = { .is_sum = true },
         .summary = "A = A + alpha x conj(y)' + conj(alpha) y conj(x)', A packed",
     },
     {
@@ -261,6 +280,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo trans diag n A lda x incx",
         .flops = "n * n",
         .reduction = "n",
+        .bound = { .is_sum = true },
         .summary = "x = op(A) x, A triangular",
     },
     {
@@ -286,6 +306,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo trans diag n k A lda x incx",
         .flops = "2 * n * min(n, k + 1)",
         .reduction = "min(n, k + 1)",
+        .bound = { .is_sum = true },
         .summary = "x = op(A) x, A triangular, A a band",
     },
     {
@@ -311,6 +332,7 @@ const opd_op opd_contracts_blas_level2[] = {
         .call = "uplo trans diag n AP x incx",
         .flops = "n * n",
         .reduction = "n",
+        .bound = { .is_sum = true },
         .summary = "x = op(A) x, A triangular, A packed",
     },
     {

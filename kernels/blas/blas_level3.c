@@ -21,6 +21,7 @@ const opd_op opd_contracts_blas_level3[] = {
         .call = "transa transb m n k alpha A lda B ldb beta C ldc",
         .flops = "2 * m * n * k",
         .reduction = "k",
+        .bound = { .is_sum = true },
         .summary = "C = alpha op(A) op(B) + beta C",
     },
     {
@@ -34,6 +35,7 @@ const opd_op opd_contracts_blas_level3[] = {
         .call = "transa transb m n k alpha A lda B ldb beta C ldc",
         .flops = "2 * m * n * k",
         .reduction = "k",
+        .bound = { .is_sum = true },
         .summary = "C = alpha op(A) op(B) + beta C with 3 real products",
     },
     {
@@ -47,6 +49,7 @@ const opd_op opd_contracts_blas_level3[] = {
         .call = "side uplo m n alpha A lda B ldb beta C ldc",
         .flops = "2 * m * n * (side == 'L' ? m : n)",
         .reduction = "side == 'L' ? m : n",
+        .bound = { .is_sum = true },
         .summary = "C = alpha A B + beta C or alpha B A + beta C, A symmetric",
     },
     {
@@ -60,6 +63,7 @@ const opd_op opd_contracts_blas_level3[] = {
         .call = "side uplo m n alpha A lda B ldb beta C ldc",
         .flops = "2 * m * n * (side == 'L' ? m : n)",
         .reduction = "side == 'L' ? m : n",
+        .bound = { .is_sum = true },
         .summary = "C = alpha A B + beta C or alpha B A + beta C, A hermitian",
     },
     {
@@ -72,6 +76,7 @@ const opd_op opd_contracts_blas_level3[] = {
         .call = "uplo trans n k alpha A lda beta C ldc",
         .flops = "n * (n + 1) * k",
         .reduction = "k",
+        .bound = { .is_sum = true },
         .summary = "C = alpha A A' + beta C",
     },
     {
@@ -84,6 +89,7 @@ const opd_op opd_contracts_blas_level3[] = {
         .call = "uplo trans n k alpha A lda beta C ldc",
         .flops = "n * (n + 1) * k",
         .reduction = "k",
+        .bound = { .is_sum = true },
         .summary = "C = alpha A conj(A)' + beta C",
     },
     {
@@ -97,6 +103,7 @@ const opd_op opd_contracts_blas_level3[] = {
         .call = "uplo trans n k alpha A lda B ldb beta C ldc",
         .flops = "2 * n * (n + 1) * k",
         .reduction = "2 * k",
+        .bound = { .is_sum = true },
         .summary = "C = alpha A B' + alpha B A' + beta C",
     },
     {
@@ -110,6 +117,7 @@ const opd_op opd_contracts_blas_level3[] = {
         .call = "uplo trans n k alpha A lda B ldb beta C ldc",
         .flops = "2 * n * (n + 1) * k",
         .reduction = "2 * k",
+        .bound = { .is_sum = true },
         .summary = "C = alpha A conj(B)' + conj(alpha) B conj(A)' + beta C",
     },
     {
@@ -122,6 +130,7 @@ const opd_op opd_contracts_blas_level3[] = {
         .call = "side uplo transa diag m n alpha A lda B ldb",
         .flops = "m * n * (side == 'L' ? m : n)",
         .reduction = "side == 'L' ? m : n",
+        .bound = { .is_sum = true },
         .summary = "B = alpha op(A) B or alpha B op(A), A triangular",
     },
     {

@@ -103,6 +103,7 @@ const opd_op opd_contracts_elementwise[] = {
       .signature = "X:T[s...], R:T[s...] -> Y:T[s...]",
       .attributes = "approximate:s=none|tanh",
       .in_place = "Y=X",
+      .checkpoints = "gelu",
       .summary = "Y = Gelu(X) + R; gauge |X|/4 + |R|" },
 };
 const int opd_contracts_elementwise_count = (int)OPD_COUNT(opd_contracts_elementwise);

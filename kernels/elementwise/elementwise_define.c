@@ -8,6 +8,7 @@
 
 #include <opsdebug/memory.h>
 
+#include "../stage_memory.h"
 #include "elementwise.h"
 
 typedef struct point {
@@ -17,6 +18,7 @@ typedef struct point {
     long double x[OPD_MAX_OPERANDS];
     bool is_there[OPD_MAX_OPERANDS];
     long double gauge; /* |value| unless the rule says another one */
+    long double stage; /* of a rule with an inner stage */
 } point;
 
 typedef long double rule(point *at);
@@ -213,7 +215,8 @@ static long double rule_gelu(point *at)
 static long double rule_gelu_add_residual(point *at)
 {
     at->gauge = fabsl(at->x[0]) / 4 + fabsl(at->x[1]);
-    return round_to(at, gelu(at, at->x[0]) + at->x[1]);
+    at->stage = gelu(at, at->x[0]);
+    return round_to(at, at->stage + at->x[1]);
 }
 
 /* Beyond the corners at -3 and 3 (and what rounding may take for them) there is nothing to add up: 0 and X are exact. */
@@ -304,7 +307,13 @@ static opd_status define(opd_definition_work *work, rule *of)
 {
     int inputs = work->call->operand_count - 1;
     const opd_array *output = &work->array[inputs];
+    const char *stage = work->call->op->checkpoints; /* one at most */
+    double *kept = NULL;
     struct walk walk;
+    opd_status status = stage != NULL ? opd_stage_begin(&kept, output->count) : OPD_OK;
+    if (status != OPD_OK) {
+        return status;
+    }
     begin(&walk, work->array, inputs, output);
     for (int64_t flat = 0; flat < output->count; flat++) {
         point at = { .work = work, .dtype = output->dtype, .count = inputs, .gauge = -1 };
@@ -316,8 +325,12 @@ static opd_status define(opd_definition_work *work, rule *of)
         if (output->gauge != NULL) {
             output->gauge[flat] = at.gauge >= 0 ? at.gauge : fabsl(output->value[flat]);
         }
+        if (kept != NULL) {
+            kept[flat] = (double)at.stage;
+        }
         advance(&walk, inputs, output);
     }
+    opd_stage_end(stage, kept, output->rank, output->shape);
     return OPD_OK;
 }
 

@@ -14,6 +14,8 @@ typedef opd_status opd_faulty_run(const opd_call *call, const opd_workspace *wor
 #include "faulty.def"
 #undef X
 
+size_t opd_faulty_lstm_bytes(const opd_call *call, int32_t threads);
+
 /* Data of an operand by position; NULL when it is absent. */
 static inline float *opd_faulty_data(const opd_call *call, int operand)
 {
@@ -40,5 +42,18 @@ static inline int64_t opd_faulty_rows(const opd_call *call, int operand)
 
 /* The element of an operand that takes part in element flat of the output, with its strides and broadcasting as they should be. */
 const float *opd_faulty_at(const opd_call *call, int operand, int output, int64_t flat);
+
+/* Reports numbers of an inner stage, when stages are traced. */
+static inline void opd_faulty_stage(const char *stage, const double *values, int64_t count)
+{
+    opd_tensor view;
+    union {
+        const double *given;
+        void *address;
+    } data = { values };
+    if (opd_trace_enabled && opd_tensor_contiguous(&view, OPD_F64, 1, &count, data.address) == OPD_OK) {
+        opd_tracepoint(stage, &view);
+    }
+}
 
 #endif

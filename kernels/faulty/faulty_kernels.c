@@ -3,6 +3,7 @@
  * The table of deliberately wrong variants: name, kind of fault, smallest form that shows it ("shapes | attributes | conditions"). Conditions are words that
  * `validate --form` takes too (cli/probe_form.c); selftest runs each form.
  */
+#include <math.h>
 #include <string.h>
 
 #include <opsdebug/memory.h>
@@ -125,6 +126,15 @@ static const char *declines_other_modes(const opd_call *call)
     return strcmp(opd_call_text(call, "mode", "nearest"), "nearest") == 0 ? declines(call) : "mode=nearest only";
 }
 
+static const char *declines_plain_lstm(const opd_call *call)
+{
+    bool is_plain =
+        strcmp(opd_call_text(call, "direction", "forward"), "forward") == 0 && opd_call_int(call, "layout", 0) == 0 &&
+        opd_call_int(call, "input_forget", 0) == 0 && !isfinite(opd_call_real(call, "clip", (double)INFINITY)) &&
+        (call->operands[4].flags & OPD_OPERAND_ABSENT) != 0 && (call->operands[7].flags & OPD_OPERAND_ABSENT) != 0;
+    return is_plain ? declines(call) : "one direction, whole sequences, no peepholes only";
+}
+
 static size_t one_row(const opd_call *call, int32_t threads)
 {
     (void)threads;
@@ -236,6 +246,17 @@ static const opd_variant attention[] = {
     FAULTY(attention_scale, declines_masks, "definition", "[1,1,1,2];[1,1,2,2];[1,1,2,1]"),
     FAULTY(attention_causal, declines_not_causal, "definition", "[1,1,1,1];[1,1,2,1];[1,1,2,1] | is_causal=1"),
 };
+static const opd_variant residual[] = { FAULTY(residual_first, declines_exact_gelu, "definition", "[1];[1]") };
+static const opd_variant lstm[] = {
+    { .name = "faulty-lstm_gates",
+      .isa = "",
+      .declines = declines_plain_lstm,
+      .workspace = opd_faulty_lstm_bytes,
+      .run = opd_faulty_lstm_gates,
+      .determinism = OPD_DETERMINISM_ISA,
+      .fault = "definition",
+      .shows = "[1,1,1];[1,4,1];[1,4,1]" },
+};
 static const opd_variant transpose[] = {
     FAULTY(transpose_swapped, declines, "definition", "[1,2,3] | perm=[1,2,0]"),
 };
@@ -276,6 +297,8 @@ const opd_kernel opd_kernels_faulty[] = {
     OF("opsdebug", "MatMulBiasGelu", bias_gelu),
     OF("ai.onnx", "AveragePool", average_pool),
     OF("opsdebug", "FusedAttention", attention),
+    OF("opsdebug", "GeluAddResidual", residual),
+    OF("ai.onnx", "LSTM", lstm),
     OF("ai.onnx", "Transpose", transpose),
     OF("ai.onnx", "Pad", pad),
     OF("ai.onnx", "Gather", gather),

@@ -143,6 +143,8 @@ opd_status opd_faulty_bias_lost(const opd_call *call, const opd_workspace *works
         for (int64_t p = 0; p < k; p++) {
             sum += (double)opd_faulty_data(call, 0)[at / n * k + p] * (double)opd_faulty_data(call, 1)[p * n + at % n];
         }
+        opd_faulty_stage("product", &sum, 1);
+        opd_faulty_stage("biased", &sum, 1);
         opd_faulty_data(call, 3)[at] = (float)(0.5 * sum * erfc(-sum * 0.70710678118654752));
     }
     return OPD_OK;
@@ -181,6 +183,34 @@ opd_status opd_faulty_pool_divisor(const opd_call *call, const opd_workspace *wo
 
 enum attention_fault { NO_SCALE, LATE_MASK };
 
+static double score_of(const float *query, const float *key, int64_t width, double scale)
+{
+    double score = 0;
+    for (int64_t d = 0; d < width; d++) {
+        score += (double)query[d] * (double)key[d];
+    }
+    return score * scale;
+}
+
+/* The stages of a query: all its scores, and the weights of the first `last` of keys. */
+static void show_attention(const float *query, const float *keys, const int64_t *k, double scale, int64_t last)
+{
+    double largest = -HUGE_VAL;
+    double sum = 0;
+    for (int64_t i = 0; i < k[2] && opd_trace_enabled; i++) {
+        double score = score_of(query, keys + i * k[3], k[3], scale);
+        largest = i < last && score > largest ? score : largest;
+        opd_faulty_stage("scores", &score, 1);
+    }
+    for (int64_t i = 0; i < last && opd_trace_enabled; i++) {
+        sum += exp(score_of(query, keys + i * k[3], k[3], scale) - largest);
+    }
+    for (int64_t i = 0; i < k[2] && opd_trace_enabled; i++) {
+        double weight = i < last ? exp(score_of(query, keys + i * k[3], k[3], scale) - largest) / sum : 0;
+        opd_faulty_stage("weights", &weight, 1);
+    }
+}
+
 /* One query against its keys, in two passes. Q, K, V: [B, H, S or L, D]; without a mask operand. */
 static void attend(const opd_call *call, int64_t query, enum attention_fault fault)
 {
@@ -203,11 +233,7 @@ static void attend(const opd_call *call, int64_t query, enum attention_fault fau
         double sum = 0;
         double total[512] = { 0 };
         for (int64_t i = 0; i < last; i++) {
-            double score = 0;
-            for (int64_t d = 0; d < q[3]; d++) {
-                score += (double)at[d] * (double)keys[i * k[3] + d];
-            }
-            score *= scale;
+            double score = score_of(at, keys + i * k[3], q[3], scale);
             largest = pass == 0 && score > largest ? score : largest;
             double weight = pass == 0 ? 0 : exp(score - largest);
             sum += weight;
@@ -219,6 +245,7 @@ static void attend(const opd_call *call, int64_t query, enum attention_fault fau
             out[d] = (float)(total[d] / sum);
         }
     }
+    show_attention(at, keys, k, scale, last);
 }
 
 static opd_status attention(const opd_call *call, enum attention_fault fault)

@@ -5,12 +5,25 @@
 
 #include "faulty.h"
 
+/* The stages of a row, as the contract names them; sum: of the exponentials, as the variant has it. */
+static void show_softmax(const float *in, int64_t count, float largest, double sum)
+{
+    double wide = (double)largest;
+    opd_faulty_stage("max", &wide, 1);
+    for (int64_t i = 0; i < count && opd_trace_enabled; i++) {
+        double power = exp((double)(in[i] - largest));
+        opd_faulty_stage("exp", &power, 1);
+    }
+    opd_faulty_stage("sum", &sum, 1);
+}
+
 static void softmax_row(float *out, const float *in, int64_t count, float largest)
 {
     double sum = 0;
     for (int64_t i = 0; i < count; i++) {
         sum += exp((double)(in[i] - largest));
     }
+    show_softmax(in, count, largest, sum);
     for (int64_t i = 0; i < count; i++) {
         out[i] = (float)(exp((double)(in[i] - largest)) / sum);
     }
@@ -37,6 +50,7 @@ opd_status opd_faulty_softmax_no_max(const opd_call *call, const opd_workspace *
             out[i] = expf(in[i]);
             sum += out[i];
         }
+        show_softmax(in, count, 0, (double)sum);
         for (int64_t i = 0; i < count; i++) {
             out[i] /= sum;
         }
@@ -136,6 +150,7 @@ opd_status opd_faulty_softmax_last(const opd_call *call, const opd_workspace *wo
         for (int64_t i = 0; i + 1 < count || (i < count && count == 1); i++) {
             sum += exp((double)(in[i] - largest));
         }
+        show_softmax(in, count, largest, sum);
         for (int64_t i = 0; i < count; i++) {
             out[i] = (float)(exp((double)(in[i] - largest)) / sum);
         }
@@ -197,8 +212,11 @@ static void norm_row(const opd_call *call, int64_t row, enum norm_fault fault)
         variance /= (double)(fault == SAMPLE_VARIANCE && count > 1 ? count - 1 : count);
     }
     double inverse = fault == EPSILON_OUTSIDE ? 1 / (sqrt(variance) + epsilon) : 1 / sqrt(variance + epsilon);
+    opd_faulty_stage("mean", &mean, 1);
+    opd_faulty_stage("variance", &variance, 1);
     for (int64_t i = 0; i < count; i++) {
         double value = ((double)in[i] - mean) * inverse;
+        opd_faulty_stage("normalized", &value, 1);
         out[i] = (float)(value * (double)scale[i] + (bias != NULL ? (double)bias[i] : 0));
     }
     if (mean_out != NULL || fault == NULL_MEAN) {
@@ -242,8 +260,12 @@ opd_status opd_faulty_rms_epsilon(const opd_call *call, const opd_workspace *wor
         for (int64_t i = 0; i < count; i++) {
             square += (double)in[i] * (double)in[i];
         }
+        double mean_square = square / (double)count;
+        opd_faulty_stage("mean_square", &mean_square, 1);
         for (int64_t i = 0; i < count; i++) {
-            out[i] = (float)((double)in[i] / sqrt(square / (double)count) * (double)opd_faulty_data(call, 1)[i]);
+            double value = (double)in[i] / sqrt(mean_square);
+            opd_faulty_stage("normalized", &value, 1);
+            out[i] = (float)(value * (double)opd_faulty_data(call, 1)[i]);
         }
     }
     return OPD_OK;

@@ -20,7 +20,22 @@ typedef struct head {
     double *scaled;     /* the row's products before softcap and bias; NULL = not wanted */
     long double reach;  /* largest score of the row by absolute terms */
     bool may_overflow;  /* a score, in the accumulator's type */
+    opd_array *kept;    /* qk_matmul_output; NULL = not wanted */
+    int64_t mode;       /* of it */
 } head;
+
+enum { KEEPS_PRODUCT, KEEPS_CAPPED, KEEPS_BIASED, KEEPS_WEIGHTS };
+
+static void keep(const head *at, int64_t row, int64_t key, long double value, long double gauge)
+{
+    if (at->kept != NULL && at->kept->value != NULL) {
+        int64_t to = ((at->batch * at->shape.heads + at->head) * at->shape.rows + row) * at->shape.keys + key;
+        at->kept->value[to] = value;
+        if (at->kept->gauge != NULL) {
+            at->kept->gauge[to] = gauge;
+        }
+    }
+}
 
 static const opd_array absent;
 
@@ -85,12 +100,20 @@ static void fill_scores(head *at, int64_t row)
         if (at->scaled != NULL) {
             at->scaled[key] = (double)score;
         }
+        long double terms = fabsl(scale) * sum.gauge; /* softcap's slope is at most 1 */
+        if (at->mode == KEEPS_PRODUCT) {
+            keep(at, row, key, score, terms);
+        }
         if (cap > 0) {
             score = opd_round(work, cap * opd_round(work, tanhl(opd_round(work, score / cap))));
         }
         long double bias = bias_of(at, row, key);
         at->score[key] = opd_round(work, score + bias);
-        long double reach = fabsl(scale) * sum.gauge + fabsl(bias);
+        long double reach = terms + fabsl(bias);
+        if (at->mode == KEEPS_CAPPED || at->mode == KEEPS_BIASED) {
+            bool is_biased = at->mode == KEEPS_BIASED;
+            keep(at, row, key, is_biased ? at->score[key] : score, (is_biased ? reach : terms) + fabsl(score));
+        }
         if (isfinite(bias) && reach > at->reach) {
             at->reach = reach;
         }
@@ -167,6 +190,9 @@ static void do_row(head *at, opd_array *y, int64_t flat, double *scores, double 
     at->scaled = scores != NULL ? scores + flat * shape->keys : NULL;
     fill_scores(at, row);
     take_softmax(at);
+    for (int64_t key = 0; key < shape->keys && at->mode == KEEPS_WEIGHTS; key++) {
+        keep(at, row, key, at->score[key], fabsl(at->score[key]) * (1 + at->reach));
+    }
     for (int64_t key = 0; key < shape->keys && weights != NULL; key++) {
         weights[flat * shape->keys + key] = (double)at->score[key];
     }
@@ -189,6 +215,8 @@ opd_status opd_define_attention(opd_definition_work *work)
         goto out;
     }
     at.score = score;
+    at.kept = output(work, "qk_matmul_output");
+    at.mode = opd_call_int(work->call, "qk_matmul_output_mode", KEEPS_PRODUCT);
     for (int64_t flat = 0; flat < rows; flat++) {
         do_row(&at, output(work, "Y"), flat, scores, weights);
     }

@@ -144,6 +144,7 @@ opd_status opd_shape_attention(opd_call *call)
     }
     const int64_t keys[4] = { shape.batch, shape.kv_heads, shape.keys, shape.width };
     const int64_t values[4] = { shape.batch, shape.kv_heads, shape.keys, shape.value_width };
+    const int64_t scores[4] = { shape.batch, shape.heads, shape.rows, shape.keys };
     for (int i = 0; i < call->operand_count; i++) {
         opd_tensor *view = &call->operands[i].view;
         if (call->operands[i].role != OPD_ROLE_OUT || opd_given(call, i) == NULL) {
@@ -155,8 +156,10 @@ opd_status opd_shape_attention(opd_call *call)
             memcpy(view->shape, q->shape, (size_t)q->rank * sizeof q->shape[0]);
             view->shape[q->rank - 1] = q->rank == 4 ? shape.value_width : shape.heads * shape.value_width;
         } else {
+            bool is_key = strcmp(call->operands[i].name, "present_key") == 0;
+            bool is_value = strcmp(call->operands[i].name, "present_value") == 0;
             view->rank = 4;
-            memcpy(view->shape, strcmp(call->operands[i].name, "present_key") == 0 ? keys : values, sizeof keys);
+            memcpy(view->shape, is_key ? keys : is_value ? values : scores, sizeof keys);
         }
     }
     return OPD_OK;

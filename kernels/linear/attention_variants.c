@@ -64,10 +64,29 @@ static void fill_presents(const opd_attention_job *job, const opd_call *call)
 {
     for (int i = 0; i < call->operand_count; i++) {
         const char *name = call->operands[i].name;
-        if (call->operands[i].role == OPD_ROLE_OUT && opd_given(call, i) != NULL && strcmp(name, "Y") != 0) {
+        if (call->operands[i].role == OPD_ROLE_OUT && opd_given(call, i) != NULL && memcmp(name, "present", 7) == 0) {
             fill_present(job, opd_data(call, i), strcmp(name, "present_value") == 0);
         }
     }
+}
+
+/* qk_matmul_output, where it is wanted; NULL else. */
+static const opd_tensor *kept_of(const opd_call *call)
+{
+    for (int i = 0; i < call->operand_count; i++) {
+        if (strcmp(call->operands[i].name, "qk_matmul_output") == 0) {
+            return opd_given(call, i);
+        }
+    }
+    return NULL;
+}
+
+static const char *declines_scores(const opd_call *call)
+{
+    if (call != NULL && kept_of(call) != NULL) {
+        return "the scores are never there as a whole";
+    }
+    return opd_declines_strides(call);
 }
 
 static opd_status run_online(const opd_call *call, const opd_workspace *workspace, opd_attention_run *run)
@@ -98,6 +117,10 @@ static const char *declines_past(const opd_call *call)
 {
     if (call != NULL && is_input(call, PAST_KEY)) {
         return "keys of the past lie apart from those of now";
+    }
+    int64_t mode = call != NULL ? opd_call_int(call, "qk_matmul_output_mode", 0) : 0;
+    if (call != NULL && kept_of(call) != NULL && mode != 0 && mode != 3) {
+        return "softcap, mask and softmax are one pass";
     }
     return opd_declines_strides(call);
 }
@@ -153,6 +176,22 @@ static void show_scores(const opd_attention_job *job, const char *stage)
     }
 }
 
+/* The numbers as they are now, in the output's dtype. */
+static void keep_scores(const opd_attention_job *job, const opd_call *call, int64_t mode)
+{
+    const opd_tensor *kept = kept_of(call);
+    if (kept == NULL || opd_call_int(call, "qk_matmul_output_mode", 0) != mode) {
+        return;
+    }
+    const float *narrow = job->scores;
+    const double *wide = job->scores;
+    size_t size = opd_dtype_size(kept->dtype);
+    for (int64_t i = 0; i < opd_tensor_count(kept); i++) {
+        opd_element_store(kept->dtype, (char *)kept->data + (size_t)i * size,
+                          job->dtype == OPD_F64 ? wide[i] : (double)narrow[i], 0);
+    }
+}
+
 static opd_attention_run *best_softmax(void)
 {
     if (opd_isa_missing(OPD_ISA_AVX512) == NULL) {
@@ -190,8 +229,10 @@ static opd_status run_unfused(const opd_call *call, const opd_workspace *workspa
     };
     opd_gemm_best()(&product, &rest);
     show_scores(&job, "scores");
+    keep_scores(&job, call, 0);
     best_softmax()(&job, workspace);
     show_scores(&job, "weights");
+    keep_scores(&job, call, 3);
     product.place = place_values;
     product.gemm = (opd_gemm){ .m = shape->rows,
                                .n = shape->value_width,
@@ -223,11 +264,10 @@ static opd_status online_portable(const opd_call *call, const opd_workspace *wor
     return run_online(call, workspace, opd_attention_run_portable);
 }
 
-#define ONLINE(set, words, columns)                                                                    \
-    {                                                                                                  \
-        .name = #set, .isa = (words), .declines = opd_declines_strides, .workspace = online_workspace, \
-        .run = online_##set, .determinism = OPD_DETERMINISM_BATCH,                                     \
-        .widths = "queries=64 keys=128 rows=6 columns=" columns                                        \
+#define ONLINE(set, words, columns)                                                                                    \
+    {                                                                                                                  \
+        .name = #set, .isa = (words), .declines = declines_scores, .workspace = online_workspace, .run = online_##set, \
+        .determinism = OPD_DETERMINISM_BATCH, .widths = "queries=64 keys=128 rows=6 columns=" columns                  \
     }
 #define VARIANTS                                                                                                     \
     ONLINE(avx512, OPD_ISA_AVX512, "32"), ONLINE(avx2, OPD_ISA_AVX2, "16"), ONLINE(portable, "", "8"),               \

@@ -8,8 +8,11 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+
+#include "../engines/engine.h"
 
 static const char *const libraries[] = { "libopenblas.so.0", "libblas.so.3", NULL };
 
@@ -60,4 +63,27 @@ void opd_blas_set_threads(int32_t threads)
         set_threads(threads);
         atomic_store_explicit(&threads_set, threads, memory_order_relaxed);
     }
+}
+
+/* ---------------------------------------------------------------------------------- the one asked for by name */
+
+static opd_blas other;
+static bool has_other;
+
+static void open_other(void)
+{
+    static const char *const names[] = { "libblas.so.3", "libcblas.so.3", NULL };
+    void *library = opd_engine_open(names);
+    if (library != NULL) {
+        opd_engine_symbol(&other.sgemm, library, "cblas_sgemm");
+        opd_engine_symbol(&other.dgemm, library, "cblas_dgemm");
+        has_other = other.sgemm != NULL && other.dgemm != NULL;
+    }
+}
+
+const opd_blas *opd_blas_other(void)
+{
+    static pthread_once_t other_once = PTHREAD_ONCE_INIT;
+    pthread_once(&other_once, open_other);
+    return has_other ? &other : NULL;
 }

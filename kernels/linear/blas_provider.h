@@ -22,6 +22,8 @@ typedef struct opd_blas {
  * a process that already holds another BLAS must not get this one unasked.
  */
 const opd_blas *opd_blas_find(void);
+/* Another one, of which the variant is asked for by name: the one that opd_engine_use() names, else netlib's. NULL when there is none. */
+const opd_blas *opd_blas_other(void);
 /* Lets the library use that many threads, where it can be told (its setting is global). */
 void opd_blas_set_threads(int32_t threads);
 

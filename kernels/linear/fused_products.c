@@ -115,9 +115,9 @@ static size_t chain_workspace(const opd_call *call, int32_t threads)
     return opd_gemm_workspace(threads) + between;
 }
 
-static void show(const opd_gemm *gemm, const char *stage, const opd_call *call)
+static void show(const opd_gemm *gemm, const char *stage, const opd_tensor *y)
 {
-    opd_tensor view = call->operands[3].view;
+    opd_tensor view = *y;
     view.data = gemm->y;
     view.dtype = gemm->y_dtype;
     opd_tracepoint(stage, &view);
@@ -138,11 +138,11 @@ static opd_status gelu_unfused(const opd_call *call, const opd_workspace *worksp
         job.gemm.y_dtype = OPD_F32;
     }
     opd_gemm_best()(&job, workspace);
-    show(&job.gemm, "product", call);
+    show(&job.gemm, "product", &call->operands[3].view);
     if (bias.data != NULL) {
         opd_parallel(workspace->threads, job.gemm.m, do_pass, &add);
     }
-    show(&job.gemm, "biased", call);
+    show(&job.gemm, "biased", &call->operands[3].view);
     opd_parallel(workspace->threads, job.gemm.m, do_pass, &last);
     return OPD_OK;
 }
@@ -171,7 +171,17 @@ static opd_status qkv_unfused(const opd_call *call, const opd_workspace *workspa
     int64_t first = 0;
     for (int i = 3; i < 6; i++) {
         opd_gemm_job job = job_of(call, i, first);
+        opd_matrix bias = job.gemm.c;
+        bool is_traced = opd_trace_enabled && !is_narrow(call->dtype); /* those are rounded once, after the bias */
+        pass add = { .gemm = &job.gemm, .bias = &bias };
+        job.gemm.c.data = is_traced ? NULL : bias.data;
         opd_gemm_best()(&job, workspace);
+        if (is_traced) {
+            show(&job.gemm, "product", &call->operands[i].view);
+        }
+        if (is_traced && bias.data != NULL) {
+            opd_parallel(workspace->threads, job.gemm.m, do_pass, &add);
+        }
         first += job.gemm.n;
     }
     return OPD_OK;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "../stage_memory.h"
 #include "linear_shapes.h"
 
 /* A value and the sum of the absolute values of its terms. */
@@ -19,11 +20,6 @@ typedef struct opd_terms {
 
 /* sum of a[i] b[i] in order, each operation rounded; an integer dtype wraps. */
 opd_sum opd_dot(const opd_definition_work *work, opd_terms a, opd_terms b, int64_t count);
-
-/* Memory for a stage of count numbers when stages are traced; *out stays NULL when they are not. errors: E_NOMEM. */
-opd_status opd_stage_begin(double **out, int64_t count);
-/* Reports the stage in f64 and frees it; NULL: nothing. */
-void opd_stage_end(const char *stage, double *values, int32_t rank, const int64_t *shape);
 
 opd_definition opd_define_matmul, opd_define_gemm, opd_define_matmul_bias_gelu, opd_define_qkv, opd_define_conv,
     opd_define_average_pool, opd_define_max_pool, opd_define_global_average_pool, opd_define_attention;

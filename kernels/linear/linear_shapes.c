@@ -82,14 +82,6 @@ opd_status opd_shape_gemm(opd_call *call)
     return status == OPD_OK ? check_integer_scalar(call, "beta") : status;
 }
 
-opd_status opd_shape_qkv(opd_call *call)
-{
-    if (opd_call_int(call, "q_num_heads", 1) < 1 || opd_call_int(call, "kv_num_heads", 1) < 1) {
-        return opd_fail(OPD_E_INVALID, "q_num_heads and kv_num_heads must be at least 1");
-    }
-    return OPD_OK;
-}
-
 /* ------------------------------------------------------------------------------------------------- windows */
 
 /* count values of an ints attribute, or `otherwise` each when it is absent. */

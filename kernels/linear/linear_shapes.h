@@ -73,7 +73,6 @@ static inline double opd_attention_scale(const opd_attention_shape *shape)
 /* An operand that was given, by position; NULL else. */
 const opd_tensor *opd_given(const opd_call *call, int index);
 
-opd_shape_function opd_shape_gemm, opd_shape_conv, opd_shape_pool, opd_shape_global_pool, opd_shape_attention,
-    opd_shape_qkv;
+opd_shape_function opd_shape_gemm, opd_shape_conv, opd_shape_pool, opd_shape_global_pool, opd_shape_attention;
 
 #endif

@@ -36,7 +36,7 @@ opd_gemm opd_gemm_of_call(const opd_call *call);
 
 /* Each table's length is part of its type: a definition of another length does not compile. */
 enum {
-    OPD_PRODUCT_VARIANTS = 4,
+    OPD_PRODUCT_VARIANTS = 6,
     OPD_CONV_VARIANTS = 8,
     OPD_POOL_VARIANTS = 3,
     OPD_FUSED_VARIANTS = 4,

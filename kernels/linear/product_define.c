@@ -144,23 +144,6 @@ static long double gelu(const opd_definition_work *work, long double x, bool is_
     return opd_round(work, half * opd_round(work, 1 + opd_round(work, erfl(inner))));
 }
 
-opd_status opd_stage_begin(double **out, int64_t count)
-{
-    void *memory = NULL;
-    opd_status status = opd_trace_enabled ? opd_alloc_array(&memory, (size_t)count + 1, sizeof **out) : OPD_OK;
-    *out = memory;
-    return status;
-}
-
-void opd_stage_end(const char *stage, double *values, int32_t rank, const int64_t *shape)
-{
-    opd_tensor view;
-    if (values != NULL && opd_tensor_contiguous(&view, OPD_F64, rank, shape, values) == OPD_OK) {
-        opd_tracepoint(stage, &view);
-    }
-    opd_free(values);
-}
-
 /* Columns of [rows, k] by [k, n], plus their bias, into y; product (NULL = not wanted): before the bias. */
 static void project(opd_definition_work *work, opd_array *y, double *product, int64_t first)
 {
@@ -209,12 +192,20 @@ opd_status opd_define_matmul_bias_gelu(opd_definition_work *work)
     return OPD_OK;
 }
 
+/* Stage of the product before the bias: those of Q, K and V one after the other. */
 opd_status opd_define_qkv(opd_definition_work *work)
 {
     int64_t first = 0;
-    for (int i = 3; i < 6; i++) {
-        project(work, &work->array[i], NULL, first);
-        first += work->array[i].shape[work->array[i].rank - 1];
+    opd_status status = OPD_OK;
+    for (int i = 3; i < 6 && status == OPD_OK; i++) {
+        opd_array *y = &work->array[i];
+        double *product = NULL;
+        status = opd_stage_begin(&product, y->count);
+        if (status == OPD_OK) {
+            project(work, y, product, first);
+            opd_stage_end("product", product, y->rank, y->shape);
+            first += y->shape[y->rank - 1];
+        }
     }
-    return OPD_OK;
+    return status;
 }

@@ -150,7 +150,7 @@ static opd_status run_gemm(const opd_call *call, const opd_workspace *workspace,
 
 /* -------------------------------------------------------------------------------------------------- a CBLAS */
 
-static const char *declines_blas(const opd_call *call)
+static const char *declines_product(const opd_call *call)
 {
     if (call != NULL && call->dtype != OPD_F32 && call->dtype != OPD_F64) {
         return "BLAS has only f32 and f64 products";
@@ -161,16 +161,38 @@ static const char *declines_blas(const opd_call *call)
             return "an operand has more elements than the library's integers count";
         }
     }
+    return reason;
+}
+
+static const char *declines_blas(const opd_call *call)
+{
+    const char *reason = declines_product(call);
     return reason == NULL && opd_blas_find() == NULL ? "no CBLAS can be loaded (libopenblas.so.0, libblas.so.3)"
                                                      : reason;
 }
 
+static const char *declines_other(const opd_call *call)
+{
+    const char *reason = declines_product(call);
+    return reason == NULL && opd_blas_other() == NULL ? "that library cannot be loaded, or has no cblas_sgemm" : reason;
+}
+
+static const char *declines_zero_alpha(const opd_call *call)
+{
+    bool is_zero = call != NULL && opd_call_real(call, "alpha", 1) == 0;
+    return is_zero ? "alpha = 0: BLAS does not read A and B, ONNX multiplies them (a NaN stays)" : NULL;
+}
+
 static const char *declines_blas_gemm(const opd_call *call)
 {
-    if (call != NULL && opd_call_real(call, "alpha", 1) == 0) {
-        return "alpha = 0: BLAS does not read A and B, ONNX multiplies them (a NaN stays)";
-    }
-    return declines_blas(call);
+    const char *reason = declines_zero_alpha(call);
+    return reason != NULL ? reason : declines_blas(call);
+}
+
+static const char *declines_other_gemm(const opd_call *call)
+{
+    const char *reason = declines_zero_alpha(call);
+    return reason != NULL ? reason : declines_other(call);
 }
 
 /* y = alpha a b + beta y. Each factor has one stride of 1. */
@@ -209,10 +231,8 @@ static void copy_bias(const opd_gemm *gemm)
     }
 }
 
-static void run_blas(const opd_gemm_job *job, const opd_workspace *workspace)
+static void run_with(const opd_blas *blas, const opd_gemm_job *job)
 {
-    const opd_blas *blas = opd_blas_find();
-    opd_blas_set_threads(workspace->threads);
     size_t bytes = (size_t)(job->gemm.m * job->gemm.n) * opd_dtype_size(job->gemm.y_dtype);
     for (int64_t i = 0; i < job->batches && bytes > 0; i++) {
         opd_gemm gemm = job->gemm;
@@ -230,6 +250,18 @@ static void run_blas(const opd_gemm_job *job, const opd_workspace *workspace)
     }
 }
 
+static void run_blas(const opd_gemm_job *job, const opd_workspace *workspace)
+{
+    opd_blas_set_threads(workspace->threads);
+    run_with(opd_blas_find(), job);
+}
+
+static void run_other(const opd_gemm_job *job, const opd_workspace *workspace)
+{
+    (void)workspace;
+    run_with(opd_blas_other(), job);
+}
+
 /* -------------------------------------------------------------------------------------------------- tables */
 
 static void run_portable(const opd_gemm_job *job, const opd_workspace *workspace)
@@ -238,6 +270,10 @@ static void run_portable(const opd_gemm_job *job, const opd_workspace *workspace
 }
 
 #define DEFINE_RUNS(op)                                                                   \
+    static opd_status op##_other(const opd_call *call, const opd_workspace *workspace)    \
+    {                                                                                     \
+        return run_##op(call, workspace, run_other);                                      \
+    }                                                                                     \
     static opd_status op##_blas(const opd_call *call, const opd_workspace *workspace)     \
     {                                                                                     \
         return run_##op(call, workspace, run_blas);                                       \
@@ -263,19 +299,28 @@ DEFINE_RUNS(gemm)
         .run = op##_##set, .determinism = OPD_DETERMINISM_BATCH,                                             \
         .widths = "rows=6 columns=" columns " tile=144 depth=256"                                            \
     }
-#define VARIANTS(op, declines_library)                                                                       \
-    { .name = "openblas",                                                                                    \
-      .isa = "",                                                                                             \
-      .declines = (declines_library),                                                                        \
-      .run = op##_blas,                                                                                      \
-      .determinism = OPD_DETERMINISM_RUN,                                                                    \
-      .widths = "rows=16 columns=4" },                                                                       \
-        OWN(op, avx512, OPD_ISA_AVX512, "32"), OWN(op, avx2, OPD_ISA_AVX2, "16"),                            \
-    {                                                                                                        \
-        .name = "portable", .isa = "", .declines = opd_declines_strides, .workspace = opd_gemm_workspace_of, \
-        .run = op##_portable, .determinism = OPD_DETERMINISM_BATCH, .overflow = OPD_OVERFLOW_WRAP,           \
-        .widths = "rows=6 columns=8 tile=144 depth=256"                                                      \
+#define OTHER(op, declines_library, label)                                                                 \
+    {                                                                                                      \
+        .name = (label), .isa = "", .declines = (declines_library), .run = op##_other, .is_library = true, \
+        .determinism = OPD_DETERMINISM_RUN                                                                 \
     }
+#define VARIANTS(op, declines_library, declines_named)                            \
+    { .name = "openblas",                                                         \
+      .isa = "",                                                                  \
+      .declines = (declines_library),                                             \
+      .run = op##_blas,                                                           \
+      .determinism = OPD_DETERMINISM_RUN,                                         \
+      .widths = "rows=16 columns=4" },                                            \
+        OWN(op, avx512, OPD_ISA_AVX512, "32"), OWN(op, avx2, OPD_ISA_AVX2, "16"), \
+        { .name = "portable",                                                     \
+          .isa = "",                                                              \
+          .declines = opd_declines_strides,                                       \
+          .workspace = opd_gemm_workspace_of,                                     \
+          .run = op##_portable,                                                   \
+          .determinism = OPD_DETERMINISM_BATCH,                                   \
+          .overflow = OPD_OVERFLOW_WRAP,                                          \
+          .widths = "rows=6 columns=8 tile=144 depth=256" },                      \
+        OTHER(op, declines_named, "netlib"), OTHER(op, declines_named, "blis")
 
-const opd_variant opd_matmul_variants[] = { VARIANTS(matmul, declines_blas) };
-const opd_variant opd_gemm_variants[] = { VARIANTS(gemm, declines_blas_gemm) };
+const opd_variant opd_matmul_variants[] = { VARIANTS(matmul, declines_blas, declines_other) };
+const opd_variant opd_gemm_variants[] = { VARIANTS(gemm, declines_blas_gemm, declines_other_gemm) };

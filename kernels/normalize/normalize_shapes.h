@@ -11,6 +11,5 @@ opd_shape_function opd_shape_layer_norm;
 opd_shape_function opd_shape_batch_norm;
 
 /* p is 1 or 2. */
-opd_shape_function opd_shape_lp_normalization;
 
 #endif

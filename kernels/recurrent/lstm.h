@@ -3,7 +3,7 @@
 #ifndef OPD_KERNELS_LSTM_H
 #define OPD_KERNELS_LSTM_H
 
-#include <opsdebug/kernel.h>
+#include "../stage_memory.h"
 
 enum opd_lstm_operand {
     OPD_LSTM_X,
@@ -53,6 +53,25 @@ static inline int64_t opd_lstm_y_at(const opd_lstm *lstm, int64_t step, int dire
 static inline int64_t opd_lstm_state_at(const opd_lstm *lstm, int direction, int64_t n)
 {
     return (lstm->is_batch_first ? n * lstm->directions + direction : direction * lstm->batch + n) * lstm->hidden;
+}
+
+/*
+ * The inner stages of all steps, [steps, directions, batch, width]: the n-th step of a direction is the n-th it does. gates: what goes into the
+ * activations, without peepholes. NULL: not traced.
+ */
+enum { OPD_LSTM_STAGES = 3 };
+typedef struct opd_lstm_stages {
+    double *value[OPD_LSTM_STAGES];
+} opd_lstm_stages;
+enum { OPD_LSTM_GATE_STAGE, OPD_LSTM_CELL_STAGE, OPD_LSTM_HIDDEN_STAGE };
+opd_status opd_lstm_stages_begin(opd_lstm_stages *out, const opd_lstm *lstm);
+/* Reports and frees them. */
+void opd_lstm_stages_end(opd_lstm_stages *stages, const opd_lstm *lstm);
+/* Where the row of a stage begins. */
+static inline int64_t opd_lstm_stage_at(const opd_lstm *lstm, int stage, int64_t round, int direction, int64_t n)
+{
+    int64_t width = (stage == OPD_LSTM_GATE_STAGE ? (int64_t)OPD_LSTM_GATES : 1) * lstm->hidden;
+    return ((round * lstm->directions + direction) * lstm->batch + n) * width;
 }
 
 opd_shape_function opd_lstm_shape;

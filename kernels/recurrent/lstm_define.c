@@ -22,6 +22,7 @@ typedef struct lstm_cell {
     int64_t n;        /* sequence of the batch */
     measured *h, *c;  /* state */
     measured *next_h; /* while h is still read */
+    opd_lstm_stages stages;
 } lstm_cell;
 
 /* Element of an input that may be absent, which is 0. */
@@ -95,12 +96,21 @@ static measured product(const lstm_cell *cell, measured a, measured b)
     return (measured){ value, fabsl(a.value) * b.error + fabsl(b.value) * a.error + fabsl(value) };
 }
 
-static void do_unit(lstm_cell *cell, int64_t unit, int64_t step)
+static void keep(const lstm_cell *cell, int stage, int64_t round, int64_t index, long double value)
+{
+    double *kept = cell->stages.value[stage];
+    if (kept != NULL) {
+        kept[opd_lstm_stage_at(&cell->lstm, stage, round, cell->direction, cell->n) + index] = (double)value;
+    }
+}
+
+static void do_unit(lstm_cell *cell, int64_t unit, int64_t step, int64_t round)
 {
     measured *c = &cell->c[unit];
     measured z[OPD_LSTM_GATES];
     for (int gate = 0; gate < OPD_LSTM_GATES; gate++) {
         z[gate] = gate_input(cell, gate, unit, step);
+        keep(cell, OPD_LSTM_GATE_STAGE, round, gate * cell->lstm.hidden + unit, z[gate].value);
     }
     add_peephole(&z[OPD_LSTM_I], cell, OPD_LSTM_I, unit, *c);
     add_peephole(&z[OPD_LSTM_F], cell, OPD_LSTM_F, unit, *c);
@@ -116,6 +126,8 @@ static void do_unit(lstm_cell *cell, int64_t unit, int64_t step)
     c->error = kept.error + added.error + fabsl(c->value);
     add_peephole(&z[OPD_LSTM_O], cell, OPD_LSTM_O, unit, *c);
     cell->next_h[unit] = product(cell, sigmoid(cell, z[OPD_LSTM_O]), hyperbolic(cell, *c));
+    keep(cell, OPD_LSTM_CELL_STAGE, round, unit, c->value);
+    keep(cell, OPD_LSTM_HIDDEN_STAGE, round, unit, cell->next_h[unit].value);
 }
 
 static void put(const lstm_cell *cell, int operand, int64_t first, const measured *from)
@@ -143,7 +155,7 @@ static void do_sequence(lstm_cell *cell)
     for (int64_t i = 0; i < length; i++) {
         int64_t step = opd_lstm_is_reverse(lstm, cell->direction) ? length - 1 - i : i;
         for (int64_t unit = 0; unit < lstm->hidden; unit++) {
-            do_unit(cell, unit, step);
+            do_unit(cell, unit, step, i);
         }
         memcpy(cell->h, cell->next_h, (size_t)lstm->hidden * sizeof *cell->h);
         put(cell, OPD_LSTM_Y, opd_lstm_y_at(lstm, step, cell->direction, cell->n), cell->h);
@@ -159,7 +171,11 @@ opd_status opd_lstm_define(opd_definition_work *work)
     size_t hidden = (size_t)cell.lstm.hidden;
     void *block = NULL;
     opd_status status = opd_alloc_array(&block, 3 * hidden + 1, sizeof *cell.h);
+    if (status == OPD_OK) {
+        status = opd_lstm_stages_begin(&cell.stages, &cell.lstm);
+    }
     if (status != OPD_OK) {
+        opd_free(block);
         return status;
     }
     cell.h = block;
@@ -170,6 +186,7 @@ opd_status opd_lstm_define(opd_definition_work *work)
             do_sequence(&cell);
         }
     }
+    opd_lstm_stages_end(&cell.stages, &cell.lstm);
     opd_free(block);
     return OPD_OK;
 }

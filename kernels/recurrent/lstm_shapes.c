@@ -41,18 +41,11 @@ opd_status opd_lstm_shape(opd_call *call)
 {
     opd_lstm lstm;
     const opd_tensor *lengths = &call->operands[OPD_LSTM_LENGTHS].view;
-    int64_t layout = opd_call_int(call, "layout", 0);
     opd_lstm_of_call(&lstm, call);
     int64_t hidden = opd_call_int(call, "hidden_size", lstm.hidden);
-    if (layout != 0 && layout != 1) {
-        return opd_fail(OPD_E_INVALID, "LSTM: layout is 0 or 1, not %lld", (long long)layout);
-    }
     if (hidden != lstm.hidden) {
         return opd_fail(OPD_E_INVALID, "LSTM: hidden_size is %lld, R has %lld", (long long)hidden,
                         (long long)lstm.hidden);
-    }
-    if (!(lstm.clip >= 0)) {
-        return opd_fail(OPD_E_INVALID, "LSTM: clip is %g", lstm.clip);
     }
     for (int64_t n = 0; is_there(call, OPD_LSTM_LENGTHS) && lengths->data != NULL && n < lstm.batch; n++) {
         int64_t length = (int64_t)opd_element_load_wide(lengths->dtype, element(lengths, n));

@@ -26,6 +26,7 @@ typedef struct lstm_run {
     char *bias;      /* [gates * hidden]: of R */
     char *peephole;  /* [3 * hidden] */
     opd_workspace products;
+    opd_lstm_stages stages; /* of their own memory, when traced */
 } lstm_run;
 
 static const opd_tensor *given(const opd_call *call, int operand)
@@ -180,6 +181,20 @@ static int64_t step_of(const lstm_run *run, int64_t n)
 CELLS_OF(float, expf, tanhf)
 CELLS_OF(double, exp, tanh)
 
+/* The row of a stage that this step of sequence n makes; from: its numbers. */
+static void keep(const lstm_run *run, int stage, int64_t n, const char *from, int64_t count)
+{
+    double *kept = run->stages.value[stage];
+    for (int64_t i = 0; kept != NULL && i < count; i++) {
+        float narrow = 0;
+        double wide = 0;
+        memcpy(run->number == OPD_F64 ? (void *)&wide : (void *)&narrow, from + (n * count + i) * run->size,
+               (size_t)run->size);
+        kept[opd_lstm_stage_at(&run->lstm, stage, run->round, run->direction, n) + i] =
+            run->number == OPD_F64 ? wide : (double)narrow;
+    }
+}
+
 static void do_cells(void *context, int64_t n)
 {
     const lstm_run *run = context;
@@ -187,7 +202,10 @@ static void do_cells(void *context, int64_t n)
     if (step < 0) {
         return;
     }
+    keep(run, OPD_LSTM_GATE_STAGE, n, run->z, OPD_LSTM_GATES * run->lstm.hidden);
     (run->number == OPD_F64 ? cells_double : cells_float)(run, n);
+    keep(run, OPD_LSTM_CELL_STAGE, n, run->c, run->lstm.hidden);
+    keep(run, OPD_LSTM_HIDDEN_STAGE, n, run->h, run->lstm.hidden);
     put(run, OPD_LSTM_Y, opd_lstm_y_at(&run->lstm, step, run->direction, n), run->h + n * run->lstm.hidden * run->size);
 }
 
@@ -284,6 +302,7 @@ opd_status opd_lstm_run(const opd_call *call, const opd_workspace *workspace, op
     if (lstm->batch == 0 || lstm->hidden == 0) {
         return OPD_OK;
     }
+    opd_status status = opd_lstm_stages_begin(&run.stages, lstm);
     for (run.direction = 0; run.direction < lstm->directions; run.direction++) {
         begin_direction(&run);
         if (lstm->steps > 0) {
@@ -298,5 +317,6 @@ opd_status opd_lstm_run(const opd_call *call, const opd_workspace *workspace, op
             put(&run, OPD_LSTM_Y_C, state, run.c + n * lstm->hidden * run.size);
         }
     }
-    return OPD_OK;
+    opd_lstm_stages_end(&run.stages, lstm);
+    return status;
 }

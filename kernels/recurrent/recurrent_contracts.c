@@ -25,7 +25,8 @@ const opd_op opd_contracts_recurrent[] = {
           "Y?:T[layout ? b : s, layout ? s : " DIRECTIONS ", layout ? " DIRECTIONS " : b, h], "
           "Y_h?:T[layout ? b : " DIRECTIONS ", layout ? " DIRECTIONS " : b, h], "
           "Y_c?:T[layout ? b : " DIRECTIONS ", layout ? " DIRECTIONS " : b, h]",
-      .attributes = "direction:s=" OPD_LSTM_DIRECTIONS " hidden_size:i? layout:i=0 input_forget:i=0 clip:f?",
+      .attributes =
+          "direction:s=" OPD_LSTM_DIRECTIONS " hidden_size:i?[0:] layout:i=0[0|1] input_forget:i=0[0|1] clip:f?[0:]",
       .defaults = "s=7 b=5 i=24 h=20 B Y Y_h Y_c",
       .shape = opd_lstm_shape,
       .generate = opd_lstm_generate,
@@ -33,6 +34,8 @@ const opd_op opd_contracts_recurrent[] = {
       .reduction = "i + h",
       .bound = { .kind = OPD_BOUND_GAUGE },
       .determinism = OPD_DETERMINISM_BATCH,
+      .checkpoints = "gates cell hidden",
+      .steps = "s",
       .summary =
           "long short-term memory over a batch of sequences; gauge: first-order error of all sums, carried from step to step" },
 };

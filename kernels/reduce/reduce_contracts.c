@@ -12,28 +12,30 @@
 #include "../registry.h"
 #include "axes.h"
 
-#define REDUCTION                                                                                                    \
-    .domain = "ai.onnx", .signature = "data:T[n...], axes?:i64[a] -> reduced:T[...]",                                \
-    .attributes = "keepdims:i=1 noop_with_empty_axes:i=0", .defaults = "n...=1,128,128 a=1", .flops = "count(data)", \
-    .reduction = "count(data) / max(count(reduced), 1)", .shape = opd_shape_reduce, .generate = opd_generate_axes,   \
-    .determinism = OPD_DETERMINISM_ISA
+#define REDUCTION                                                                                           \
+    .domain = "ai.onnx", .signature = "data:T[n...], axes?:i64[a] -> reduced:T[...]",                       \
+    .attributes = "keepdims:i=1[0|1] noop_with_empty_axes:i=0[0|1]", .defaults = "n...=1,128,128 a=1",      \
+    .flops = "count(data)", .reduction = "count(data) / max(count(reduced), 1)", .shape = opd_shape_reduce, \
+    .generate = opd_generate_axes, .determinism = OPD_DETERMINISM_ISA
 #define SUMMABLE "T: f32 f64 f16 bf16 i32 i64 u32 u64"
 #define ORDERED  "T: f32 f64 f16 bf16 i32 i64 u32 u64 i8 u8"
 #define NUMBERS  "T: f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64"
 
 /* Gauge of sums: the sum of absolute values (of a mean: over n); of L2 the result itself. numerics: class "reduce". */
 #define GAUGE .bound = { .kind = OPD_BOUND_GAUGE, .limit = 16 }
+#define SUM   .bound = { .kind = OPD_BOUND_GAUGE, .limit = 16, .is_sum = true }
 #define BITS  .bound = { .kind = OPD_BOUND_BITS }
 
-#define ARG_EXTREME                                                                                                    \
-    .domain = "ai.onnx", .since_version = 13, .types = NUMBERS, .signature = "data:T[n...] -> reduced:i64[...]",       \
-    .attributes = "axis:i=0 keepdims:i=1 select_last_index:i=0", .defaults = "n...=1,128,128", .flops = "count(data)", \
-    .reduction = "dim(data, axis)", .shape = opd_shape_arg_extreme, BITS, .determinism = OPD_DETERMINISM_ISA
+#define ARG_EXTREME                                                                                                  \
+    .domain = "ai.onnx", .since_version = 13, .types = NUMBERS, .signature = "data:T[n...] -> reduced:i64[...]",     \
+    .attributes = "axis:i=0[axis(data)] keepdims:i=1[0|1] select_last_index:i=0[0|1]", .defaults = "n...=1,128,128", \
+    .flops = "count(data)", .reduction = "dim(data, axis)", .shape = opd_shape_arg_extreme, BITS,                    \
+    .determinism = OPD_DETERMINISM_ISA
 
 const opd_op opd_contracts_reduce[] = {
     {
         REDUCTION,
-        GAUGE,
+        SUM,
         .name = "ReduceSum",
         .since_version = 13,
         .types = SUMMABLE,
@@ -42,7 +44,7 @@ const opd_op opd_contracts_reduce[] = {
     },
     {
         REDUCTION,
-        GAUGE,
+        SUM,
         .name = "ReduceMean",
         .since_version = 18,
         .types = SUMMABLE,
@@ -90,7 +92,7 @@ const opd_op opd_contracts_reduce[] = {
         .since_version = 14,
         .types = "T: f32 f64 f16 bf16 i32 i64 u32 u64; U: i64 i32",
         .signature = "x:T[n...], axis:U[] value(-1) -> y:T[n...]",
-        .attributes = "exclusive:i=0 reverse:i=0",
+        .attributes = "exclusive:i=0[0|1] reverse:i=0[0|1]",
         .flops = "count(x)",
         .reduction = "dim(x, -1)", /* the axis is data; for another the bound is the last one's */
         .shape = opd_shape_cumulative_sum,
@@ -106,7 +108,7 @@ const opd_op opd_contracts_reduce[] = {
         .since_version = 24,
         .types = NUMBERS,
         .signature = "X:T[n...], K:i64[1] -> Values:T[...], Indices:i64[...]",
-        .attributes = "axis:i=-1 largest:i=1 sorted:i=1",
+        .attributes = "axis:i=-1[axis(X)] largest:i=1[0|1] sorted:i=1[0|1]",
         .flops = "count(X)",
         .reduction = "dim(X, axis)",
         .shape = opd_shape_top_k,

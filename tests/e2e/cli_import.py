@@ -160,6 +160,9 @@ def forms():
     norm = ((image.astype(np.float64) - 0.5) / np.sqrt(1 + 1e-3)).astype(np.float32)
     yield "BatchNormalization", 6, [image, ones, 0 * ones, ones / 2, ones], [norm], {"is_test": 1, "spatial": 1, "epsilon": 1e-3, "consumed_inputs": [0, 0, 0, 1, 1]}
     yield "BatchNormalization", 9, [image, ones, 0 * ones, ones / 2, ones], [norm], {"epsilon": 1e-3}
+    many = [X * np.float32(i) for i in range(31)]
+    yield "Concat", 13, many, [np.concatenate(many, axis=1)], {"axis": 1}
+    yield "Split", 18, [np.concatenate(many[:30], axis=0)], many[:30], {"num_outputs": 30}
     yield "Gemm", 6, [X[0], X[0].T.copy(), np.ones(3, np.float32)], [X[0] @ X[0].T + 1], {"broadcast": 1}
 
 

@@ -158,7 +158,7 @@ static void clear_outputs(const sample *s)
 static bool is_tested(const opd_variant *variant, const opd_call *call)
 {
     bool is_definition = strcmp(variant->name, "naive") == 0 || strcmp(variant->name, "high-precision") == 0;
-    return variant->fault == NULL && !is_definition && opd_isa_missing(variant->isa) == NULL &&
+    return opd_variant_is_choice(variant) && !is_definition && opd_isa_missing(variant->isa) == NULL &&
            (variant->declines == NULL || variant->declines(call) == NULL);
 }
 

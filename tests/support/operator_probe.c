@@ -148,8 +148,8 @@ static void answer(const request_lines *request)
     allocate(&call, copies);
     const opd_variant *variant = NULL;
     for (int i = 0; (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
-        bool is_wanted =
-            strcmp(request->variant, "*") == 0 ? variant->fault == NULL : strcmp(request->variant, variant->name) == 0;
+        bool is_wanted = strcmp(request->variant, "*") == 0 ? opd_variant_is_choice(variant)
+                                                            : strcmp(request->variant, variant->name) == 0;
         if (is_wanted) {
             try_variant(variant, kernel, &call, copies, (int)strtol(request->threads, NULL, 10));
         }

@@ -120,7 +120,7 @@ void trial_run_variants(trial_file *trial, const opd_call *call)
     int count = 0;
     assert_non_null(kernel);
     for (int i = 0; (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
-        if (variant->fault == NULL && count < 16 &&
+        if (opd_variant_is_choice(variant) && count < 16 &&
             opd_kernel_choose(&able[count], kernel, call, variant->name) == OPD_OK) {
             count++;
         }

@@ -25,3 +25,5 @@ target_compile_definitions(test_normalize_numpy PRIVATE OPD_NUMPY_SCRIPT="${CMAK
 # oneDNN's layouts are a private matter of kernels/.
 opd_add_test(test_dnnl ${CMAKE_CURRENT_LIST_DIR}/test_dnnl.c LABEL unit LINK opd_kernels)
 target_include_directories(test_dnnl PRIVATE ${CMAKE_SOURCE_DIR}/kernels)
+
+opd_add_test(test_doubt ${CMAKE_CURRENT_LIST_DIR}/test_doubt.c LABEL unit LINK opd_kernels opd_proto m)

@@ -336,6 +336,28 @@ def attend(q, k, v, bias, scale, softcap):
         return weights @ v, (weights @ abs(v)) * (1 + counted.max(-1, keepdims=True, initial=0))
 
 
+def scores_are_kept_where_asked(probe):
+    """qk_matmul_output: the scaled product, capped, with mask and causality, as weights."""
+    b, h, g, s, l, d = 2, 4, 2, 5, 7, 8
+    for dtype, mode, softcap in itertools.product(("f32", "f64", "f16"), range(4), (0.0, 1.5)):
+        q, k, v = normal((b, h, s, d), dtype), normal((b, g, l, d), dtype), normal((b, g, l, d), dtype)
+        mask = normal((s, l), dtype)
+        repeat = lambda x: np.repeat(wide(x), h // g, 1)
+        kept = np.einsum("bhsd,bhld->bhsl", wide(q), repeat(k)) / math.sqrt(d)
+        gauge = np.einsum("bhsd,bhld->bhsl", abs(wide(q)), abs(repeat(k))) + 4
+        bias = wide(mask) + causal_bias(s, l, 0)
+        want, want_gauge = attend(wide(q), repeat(k), repeat(v), bias, 1 / math.sqrt(d), softcap)
+        if mode > 0 and softcap:
+            kept = softcap * np.tanh(kept / softcap)
+        if mode > 1:
+            kept = kept + bias
+        if mode > 2:
+            kept = np.exp(kept - kept.max(-1, keepdims=True))
+            kept = kept / kept.sum(-1, keepdims=True)
+        answer = probe.call("Attention", [q, k, v, mask], {"qk_matmul_output_mode": mode, "softcap": softcap, "is_causal": 1}, "qk_matmul_output")
+        expect(answer, [want, kept], [want_gauge, gauge], dtype, ("qk_matmul_output", dtype, mode, softcap))
+
+
 def causal_bias(rows, keys, past):
     return np.where(np.arange(keys)[None, :] <= np.arange(rows)[:, None] + past, 0, -np.inf)
 
@@ -420,9 +442,10 @@ def attention(probe):
         want, gauge = attend(wide(q), repeat(whole_k), repeat(whole_v), bias, scale or 1 / math.sqrt(d), softcap)
         if flat:
             want, gauge = (np.moveaxis(x, 1, 2).reshape(b, s, h * e) for x in (want, gauge))
-        answer = probe.call("Attention", inputs, attributes, "*")
+        answer = probe.call("Attention", inputs, attributes, "present_key,present_value")
         expect(answer, [want, whole_k, whole_v], [gauge, 0 * whole_k, 0 * whole_v], dtype,
                ("Attention", dtype, flat, has_past, attributes, mask_kind))
+    scores_are_kept_where_asked(probe)
     one = np.ones((1, 2, 4), np.float32)
     expect_error(probe, "q_num_heads", "Attention", [one, one, one])
     four = np.ones((1, 3, 2, 4), np.float32)

@@ -9,3 +9,6 @@ target_include_directories(test_canary PRIVATE ${CMAKE_SOURCE_DIR}/replayer)
 opd_add_test(test_component ${CMAKE_CURRENT_LIST_DIR}/test_component.c ${CMAKE_SOURCE_DIR}/replayer/component.c LABEL unit
   LINK opd_core m)
 target_include_directories(test_component PRIVATE ${CMAKE_SOURCE_DIR}/replayer)
+opd_add_test(test_stage_search ${CMAKE_CURRENT_LIST_DIR}/test_stage_search.c ${CMAKE_SOURCE_DIR}/cli/stage_search.c
+  LABEL unit LINK opd_core)
+target_include_directories(test_stage_search PRIVATE ${CMAKE_SOURCE_DIR}/cli)

@@ -155,7 +155,7 @@ static void run_variants(struct trial *trial, const opd_kernel *kernel, opd_call
     fprintf(trial->file, ",\"outputs\":[");
     for (int i = 0; (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
         const opd_variant *chosen = NULL;
-        if (variant->fault != NULL || opd_kernel_choose(&chosen, kernel, call, variant->name) != OPD_OK) {
+        if (!opd_variant_is_choice(variant) || opd_kernel_choose(&chosen, kernel, call, variant->name) != OPD_OK) {
             continue;
         }
         assert_int_equal(opd_variant_run(chosen, call, NULL), OPD_OK);

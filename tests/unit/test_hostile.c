@@ -268,7 +268,7 @@ static void counts_over_the_limits_are_refused(void **state)
     begin_batch(&batch, 1);
     put_signature(&batch, OPD_MAX_OPERANDS + 1, 1, 1);
     assert_int_equal(read_first_call(&batch), OPD_E_FORMAT);
-    check_text("13 operands");
+    check_text("33 operands");
     forge_done(&batch);
 
     begin_batch(&batch, 1);

@@ -76,6 +76,9 @@ static const struct declined {
     { "Conv", "[1,4,5,5];[4,2,3,3]", "group=2", NULL, "depthwise-avx2", "more than one input channel" },
     { "MaxPool", "[1,1,4,4]", NULL, "Indices", "avx2", "Indices" },
     { "Attention", "[1,1,2,4];[1,1,2,4];[1,1,2,4];-;[1,1,3,4];[1,1,3,4]", NULL, NULL, "unfused", "keys of the past" },
+    { "Attention", "[1,1,2,4];[1,1,2,4];[1,1,2,4]", NULL, "qk_matmul_output", "avx2", "never there as a whole" },
+    { "Attention", "[1,1,2,4];[1,1,2,4];[1,1,2,4]", "qk_matmul_output_mode=2", "qk_matmul_output", "unfused",
+      "one pass" },
 };
 
 static void a_variant_says_why_it_declines(void **state)

@@ -151,8 +151,8 @@ static void what_cannot_be_is_refused_by_name(void **state)
         const char *shapes, *attributes, *text;
     } refusals[] = {
         { "[3,2,4];[1,20,4];[1,20,5]", "hidden_size=6", "LSTM: hidden_size is 6, R has 5" },
-        { "[3,2,4];[1,20,4];[1,20,5]", "layout=2", "LSTM: layout is 0 or 1, not 2" },
-        { "[3,2,4];[1,20,4];[1,20,5]", "clip=-1", "LSTM: clip is -1" },
+        { "[3,2,4];[1,20,4];[1,20,5]", "layout=2", "LSTM: layout is 2, it may be 0 or 1" },
+        { "[3,2,4];[1,20,4];[1,20,5]", "clip=-1", "LSTM: clip is -1, it may be 0 or more" },
         { "[3,2,4];[1,20,4];[1,20,5]", "direction=bidirectional",
           "LSTM: W f32[1, 20, 4] has 1 in dimension 0, where (direction == 'bidirectional' ? 2 : 1) is 2" },
     };
