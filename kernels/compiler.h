@@ -13,6 +13,7 @@ typedef struct opd_compiler {
     opd_slice dims[OPD_MAX_OPERANDS];
     opd_plan_value attributes[OPD_PLAN_SLOTS]; /* as declared, not yet in slot order */
     int attribute_count;
+    opd_plan_value layout[OPD_MAX_OPERANDS]; /* ld and inc arguments */
 } opd_compiler;
 
 /* Fails: "contract of NAME: WHY: WHERE". */

@@ -162,7 +162,6 @@ static void add_value(opd_plan *plan, const opd_plan_value *value)
 static opd_status assign_slots(opd_compiler *compiler)
 {
     opd_plan *plan = compiler->plan;
-    opd_plan_value layout[OPD_PLAN_SLOTS];
     int layout_count = 0;
     opd_slice rest = opd_slice_of(compiler->op->call);
     opd_slice name;
@@ -178,7 +177,7 @@ static opd_status assign_slots(opd_compiler *compiler)
             continue;
         } else if (is_layout_name(compiler, name, &value.use)) {
             value.initial = 1;
-            layout[layout_count++] = value;
+            compiler->layout[layout_count++] = value;
         }
         if (plan->slot_count == OPD_MAX_SYMBOLS || layout_count == OPD_MAX_OPERANDS) {
             return opd_compiler_bad(compiler, "too many values", name);
@@ -194,7 +193,7 @@ static opd_status assign_slots(opd_compiler *compiler)
         }
     }
     for (int i = 0; i < layout_count; i++) {
-        add_value(plan, &layout[i]);
+        add_value(plan, &compiler->layout[i]);
     }
     return OPD_OK;
 }
@@ -339,7 +338,13 @@ static opd_status parse_names(opd_compiler *compiler)
 
 opd_status opd_plan_compile(opd_plan *out, opd_pool *pool, const opd_op *op)
 {
-    opd_compiler compiler = { .op = op, .plan = out, .pool = pool };
+    static opd_compiler compiler; /* not on the stack: a recorded program may have 16 KiB of it */
+    compiler.op = op;
+    compiler.plan = out;
+    compiler.pool = pool;
+    compiler.attribute_count = 0;
+    memset(compiler.modifiers, 0, sizeof compiler.modifiers);
+    memset(compiler.dims, 0, sizeof compiler.dims);
     out->is_general = op->call == NULL;
     opd_status status = parse_names(&compiler);
     for (int i = 0; status == OPD_OK && i < out->operand_count; i++) {

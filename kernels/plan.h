@@ -149,7 +149,7 @@ typedef struct opd_pool {
     int count;
 } opd_pool;
 
-/* Compiles a contract into zeroed memory. errors: E_INVALID names the operator and what is wrong with its text. */
+/* Compiles a contract into zeroed memory; by one thread at a time. errors: E_INVALID names the operator and what is wrong with its text. */
 opd_status opd_plan_compile(opd_plan *out, opd_pool *pool, const opd_op *op);
 
 /* The plan of a contract of the table; NULL, with the error text set, for any other. */

@@ -307,7 +307,7 @@ opd_status opd_job_new(opd_job **out, int *fd, const opd_case *item, const opd_b
     plan.skip_reference = options->skip_reference;
     plan.with_metrics = options->with_metrics;
     plan.with_stages = options->with_stages;
-    plan.certify_limit = options->certify_limit;
+    plan.certify_limit = options->with_metrics ? options->certify_limit : -1.0;
     snprintf(plan.engine, sizeof plan.engine, "%s", options->engine != NULL ? options->engine : "");
     snprintf(plan.stages, sizeof plan.stages, "%s", options->stages != NULL ? options->stages : "");
     plan.is_exact_data = options->is_exact_data;

@@ -118,7 +118,7 @@ typedef struct opd_job {
     char library[512];      /* path, soname or known name */
     char variant[OPD_NAME]; /* of our own or a user's kernels; "" = the first that can, for operators outside BLAS */
     char engine[512];       /* file of another maker's library; "" = the loader's */
-    double certify_limit;   /* operations */
+    double certify_limit;   /* operations; negative = the reference is run once */
     char core[32];          /* to force; "" = none */
     bool is_core_asked;     /* by the user, not by the record */
     char isa[24];           /* DNNL_MAX_CPU_ISA, oneDNN choosing its layouts; "" = as recorded */

@@ -250,9 +250,7 @@ static opd_status judge_numbers(worker *self, opd_numbers *numbers, opd_failure 
         if (status == OPD_OK && self->job->is_exact_data) {
             opd_judge_find_exact(&self->judge);
         }
-        bool is_affordable = opd_call_flops(&self->call) <= self->job->certify_limit;
-        if (status == OPD_OK && is_affordable && self->job->with_metrics && is_general(self) &&
-            !self->judge.is_declined) {
+        if (status == OPD_OK && !self->judge.is_declined && opd_call_flops(&self->call) <= self->job->certify_limit) {
             status = opd_judge_doubt(&self->judge);
         }
         if (status != OPD_OK || self->judge.is_declined) {

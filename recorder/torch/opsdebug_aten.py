@@ -6,7 +6,8 @@ the replaying worker, on its operands where they lie.
 import ast
 import ctypes
 
-MAX_OPERANDS, MAX_ATTRS, MAX_RANK, MAX_INTS = 12, 24, 8, 8
+MAX_OPERANDS, MAX_SYMBOLS, MAX_RANK, MAX_INTS = 32, 40, 8, 8
+MAX_ATTRS = 12 + MAX_OPERANDS
 ROLE_IN, ROLE_OUT, ROLE_INOUT = 1, 2, 3
 FRESH, STATE, ABSENT = 1 << 7, 1 << 8, 1 << 6  # OPD_OPERAND_...
 VIEW = 1 << 10  # OPD_CALL_VIEW
@@ -37,7 +38,7 @@ class Call(ctypes.Structure):
                 ("dtype", ctypes.c_int), ("flags", ctypes.c_uint32), ("bad_arg", ctypes.c_int32), ("pid", ctypes.c_uint32), ("thread", ctypes.c_uint32),
                 ("number", ctypes.c_uint64), ("op_id", ctypes.c_uint64), ("depth", ctypes.c_uint32), ("provider", ctypes.c_uint32),
                 ("caller", ctypes.c_uint32), ("times", ctypes.c_uint64 * 5), ("seed", ctypes.c_uint64), ("mxcsr", ctypes.c_uint32),
-                ("symbol_count", ctypes.c_int32), ("symbols", Value * 16), ("attr_count", ctypes.c_int32), ("attrs", Value * MAX_ATTRS),
+                ("symbol_count", ctypes.c_int32), ("symbols", Value * MAX_SYMBOLS), ("attr_count", ctypes.c_int32), ("attrs", Value * MAX_ATTRS),
                 ("operand_count", ctypes.c_int32), ("operands", Operand * MAX_OPERANDS)]
 
 

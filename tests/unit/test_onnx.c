@@ -257,11 +257,11 @@ static void models_that_are_no_call_say_why(void **state)
     model = model_of(nodes, 1, 13);
     refuse_model(&model, OPD_E_UNSUPPORTED, "control flow (attribute body");
     nodes[0] = node_of("Neg", "");
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < OPD_ONNX_EDGES; i++) {
         put_text(&nodes[0], 1, "x");
     }
     model = model_of(nodes, 1, 13);
-    refuse_model(&model, OPD_E_LIMIT, "more than 16 inputs");
+    refuse_model(&model, OPD_E_LIMIT, "more than 32 inputs");
     attribute.size = 0;
     put_text(&attribute, 1, "pads");
     put_bytes(&attribute, 8, "\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1", 17);
