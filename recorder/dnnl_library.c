@@ -22,6 +22,7 @@ static const struct {
 } functions[] = {
     { offsetof(opd_dnnl_library, query), "dnnl_primitive_desc_query" },
     { offsetof(opd_dnnl_library, query_md), "dnnl_primitive_desc_query_md" },
+    { offsetof(opd_dnnl_library, engine_kind), "dnnl_engine_get_kind" },
     { offsetof(opd_dnnl_library, primitive_desc), "dnnl_primitive_get_primitive_desc" },
     { offsetof(opd_dnnl_library, attr), "dnnl_primitive_desc_get_attr" },
     { offsetof(opd_dnnl_library, output_scales), "dnnl_primitive_attr_get_output_scales" },
@@ -196,6 +197,15 @@ static void pack(opd_dnnl_primitive *out, const asking *of, const opd_dnnl_facts
     out->word_count = opd_pack_call(out->words, OPD_DNNL_WORDS, &call, out->address_at);
 }
 
+/* What other engines work on is not this process's memory. */
+static bool is_of_cpu(const opd_dnnl_library *library, const_dnnl_primitive_desc_t desc)
+{
+    dnnl_engine_t engine = NULL;
+    dnnl_engine_kind_t kind = dnnl_any_engine;
+    return library->query(desc, dnnl_query_engine, 0, (void *)&engine) == dnnl_success &&
+           library->engine_kind(engine, &kind) == dnnl_success && kind == dnnl_cpu;
+}
+
 void opd_dnnl_prepare(opd_dnnl_primitive *out, const opd_dnnl_library *library, const_dnnl_primitive_desc_t desc,
                       const dnnl_exec_arg_t *exec, int count)
 {
@@ -208,7 +218,7 @@ void opd_dnnl_prepare(opd_dnnl_primitive *out, const opd_dnnl_library *library, 
     out->word_count = 0;
     out->operand_count = 0;
     out->is_watched = true;
-    if (library->query(desc, dnnl_query_primitive_kind, 0, &facts.kind) != dnnl_success) {
+    if (!is_of_cpu(library, desc) || library->query(desc, dnnl_query_primitive_kind, 0, &facts.kind) != dnnl_success) {
         return;
     }
     bool has_none = facts.kind == dnnl_reorder || facts.kind == dnnl_concat || facts.kind == dnnl_sum;

@@ -21,6 +21,7 @@ typedef struct opd_dnnl_library {
     bool is_whole;         /* it has all of the functions */
     dnnl_status_t (*query)(const_dnnl_primitive_desc_t desc, dnnl_query_t what, int index, void *result);
     const dnnl_memory_desc_t *(*query_md)(const_dnnl_primitive_desc_t desc, dnnl_query_t what, int index);
+    dnnl_status_t (*engine_kind)(dnnl_engine_t engine, dnnl_engine_kind_t *kind);
     dnnl_status_t (*primitive_desc)(const_dnnl_primitive_t primitive, const_dnnl_primitive_desc_t *desc);
     dnnl_status_t (*attr)(const_dnnl_primitive_desc_t desc, const_dnnl_primitive_attr_t *attr);
     dnnl_status_t (*output_scales)(const_dnnl_primitive_attr_t attr, dnnl_dim_t *count, int *mask,

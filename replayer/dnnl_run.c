@@ -6,6 +6,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 #include <opsdebug/dnnl.h>
+#include <opsdebug/kernel.h>
 
 #include "dnnl_run.h"
 
@@ -126,7 +127,7 @@ static opd_status append_post_ops(opd_dnnl_run *run, const opd_call *call)
 
 static opd_status make_attributes(opd_dnnl_run *run, const opd_call *call)
 {
-    float scale = (float)opd_dnnl_real(call, "output_scale", 1);
+    float scale = (float)opd_call_real(call, "output_scale", 1);
     dnnl_status_t status = run->f.dnnl_primitive_attr_create(&run->attr);
     if (status == dnnl_success) {
         status = run->f.dnnl_primitive_attr_set_scratchpad_mode(run->attr, dnnl_scratchpad_mode_user);
@@ -152,7 +153,7 @@ static opd_status choose_implementation(opd_dnnl_run *run, const opd_call *call,
     opd_dnnl_descriptor hinted;
     dnnl_primitive_desc_t hint = NULL;
     dnnl_primitive_desc_iterator_t iterator = NULL;
-    const char *wanted = opd_dnnl_text(call, "impl");
+    const char *wanted = opd_call_text(call, "impl", "");
     opd_status status = opd_dnnl_describe(&descriptor, call, is_any);
     if (status == OPD_OK) {
         status = opd_dnnl_describe_hint(&hinted, call, is_any);
@@ -195,13 +196,13 @@ static opd_status make_plain(opd_dnnl_run *run, const opd_call *call)
     for (int i = 0; i < sources; i++) {
         char name[OPD_NAME];
         snprintf(name, sizeof name, "scale%d", i);
-        scales[i] = (float)opd_dnnl_real(call, name, 1);
+        scales[i] = (float)opd_call_real(call, name, 1);
     }
     if (opd_dnnl_kind(call) == dnnl_reorder && sources >= 1) {
         status = run->f.dnnl_reorder_primitive_desc_create(&run->desc, &run->mds[0], run->engine, &run->mds[1],
                                                            run->engine, run->attr);
     } else if (opd_dnnl_kind(call) == dnnl_concat) {
-        status = run->f.dnnl_concat_primitive_desc_create(&run->desc, dst, sources, (int)opd_dnnl_int(call, "axis", 0),
+        status = run->f.dnnl_concat_primitive_desc_create(&run->desc, dst, sources, (int)opd_call_int(call, "axis", 0),
                                                           run->mds, run->attr, run->engine);
     } else if (opd_dnnl_kind(call) == dnnl_sum) {
         status =
@@ -277,9 +278,9 @@ static opd_status make_primitive(opd_dnnl_run *run, opd_job *job, bool is_any)
     }
     const char *name = implementation(run, run->desc);
     snprintf(job->result.variant, sizeof job->result.variant, "%.31s", name);
-    if (strcmp(name, opd_dnnl_text(call, "impl")) != 0) {
-        snprintf(job->note, sizeof job->note, "implementation: recorded %s, here %.64s", opd_dnnl_text(call, "impl"),
-                 name);
+    if (strcmp(name, opd_call_text(call, "impl", "")) != 0) {
+        snprintf(job->note, sizeof job->note, "implementation: recorded %s, here %.64s",
+                 opd_call_text(call, "impl", ""), name);
     }
     return OPD_OK;
 }

@@ -114,10 +114,6 @@ opd_status opd_dnnl_describe_hint(opd_dnnl_descriptor *out, const opd_call *call
 
 /* The post-ops of a call; their number. */
 int opd_dnnl_post_ops(opd_dnnl_post_op *post_ops, const opd_call *call);
-/* Numbers of a call, 0 or "" where there is none. */
-double opd_dnnl_real(const opd_call *call, const char *name, double otherwise);
-int64_t opd_dnnl_int(const opd_call *call, const char *name, int64_t otherwise);
-const char *opd_dnnl_text(const opd_call *call, const char *name);
 
 #ifdef __cplusplus
 }

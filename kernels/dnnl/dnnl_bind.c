@@ -29,7 +29,7 @@ typedef struct pattern {
     int spatial; /* of the call */
 } pattern;
 
-static int64_t symbol_of(const opd_call *call, const char *name, int64_t otherwise)
+int64_t opd_dnnl_symbol(const opd_call *call, const char *name, int64_t otherwise)
 {
     for (int i = 0; i < call->symbol_count; i++) {
         if (strcmp(call->symbols[i].name, name) == 0) {
@@ -41,7 +41,7 @@ static int64_t symbol_of(const opd_call *call, const char *name, int64_t otherwi
 
 static void add_symbol(opd_call *call, const char *name)
 {
-    if (symbol_of(call, name, INT64_MIN) == INT64_MIN && call->symbol_count < OPD_MAX_SYMBOLS) {
+    if (opd_dnnl_symbol(call, name, INT64_MIN) == INT64_MIN && call->symbol_count < OPD_MAX_SYMBOLS) {
         opd_value *symbol = &call->symbols[call->symbol_count++];
         *symbol = (opd_value){ .kind = OPD_VALUE_INT, .i = UNKNOWN };
         snprintf(symbol->name, sizeof symbol->name, "%s", name);
@@ -83,7 +83,7 @@ static void add_member(pattern *out, char letter, int j, int count, const opd_ca
 {
     char side = count <= 3 ? "dhw"[3 - count + j] : '?';
     char number = j < 10 ? (char)('0' + j) : '?'; /* views have no more than 8 */
-    bool is_axis = j == (int)opd_dnnl_int(call, "axis", 0);
+    bool is_axis = j == (int)opd_call_int(call, "axis", 0);
     if (letter == 'I' || letter == 'K') {
         add_named(out, letter == 'I' ? 'i' : 'k', side);
     } else if (letter == 'O' || letter == 'U') {
@@ -150,16 +150,10 @@ static bool expand(pattern *out, const char *dims, int rank, bool has_group, con
     return out->count == rank;
 }
 
-/* A number of a list attribute for each spatial dimension. */
-static int64_t spatial_of(const opd_call *call, const char *name, int axis, int64_t otherwise)
+int64_t opd_dnnl_spatial(const opd_call *call, const char *name, int axis, int64_t otherwise)
 {
-    for (int i = 0; i < call->attr_count; i++) {
-        const opd_value *value = &call->attrs[i];
-        if (strcmp(value->name, name) == 0 && value->kind == OPD_VALUE_INTS && axis < value->i && axis < OPD_MAX_INTS) {
-            return value->ints[axis];
-        }
-    }
-    return otherwise;
+    int64_t numbers[OPD_MAX_INTS];
+    return axis < opd_call_ints(call, name, numbers) ? numbers[axis] : otherwise;
 }
 
 /* Size of a window's output, or that of its transposed; UNKNOWN where there is none. */
@@ -168,11 +162,11 @@ static int64_t window_size(const opd_call *call, int axis, int spatial, bool is_
     const int64_t limit = INT64_C(1) << 40;
     char side = spatial <= 3 && axis < spatial ? "dhw"[3 - spatial + axis] : '?';
     const char names[2][3] = { { 'i', side, '\0' }, { 'k', side, '\0' } };
-    int64_t image = symbol_of(call, names[0], UNKNOWN);
-    int64_t kernel = symbol_of(call, names[1], UNKNOWN);
-    int64_t stride = spatial_of(call, "strides", axis, 1);
-    int64_t dilate = spatial_of(call, "dilates", axis, 0);
-    int64_t pads = spatial_of(call, "pads_begin", axis, 0) + spatial_of(call, "pads_end", axis, 0);
+    int64_t image = opd_dnnl_symbol(call, names[0], UNKNOWN);
+    int64_t kernel = opd_dnnl_symbol(call, names[1], UNKNOWN);
+    int64_t stride = opd_dnnl_spatial(call, "strides", axis, 1);
+    int64_t dilate = opd_dnnl_spatial(call, "dilates", axis, 0);
+    int64_t pads = opd_dnnl_spatial(call, "pads_begin", axis, 0) + opd_dnnl_spatial(call, "pads_end", axis, 0);
     bool is_sane = image >= 0 && image < limit && kernel > 0 && kernel < (1 << 20) && stride > 0 &&
                    stride < (1 << 20) && dilate >= 0 && dilate < (1 << 20) && pads > -limit && pads < limit;
     if (!is_sane) {
@@ -191,7 +185,7 @@ static int64_t sources_sum(const opd_call *call)
     int64_t sum = 0;
     for (int i = 0; i < 10; i++) {
         const char name[3] = { 'c', (char)('0' + i), '\0' };
-        int64_t size = symbol_of(call, name, 0);
+        int64_t size = opd_dnnl_symbol(call, name, 0);
         if (size < 0 || !opd_add_i64(&sum, sum, size)) {
             return UNKNOWN;
         }
@@ -216,7 +210,7 @@ static int64_t item_size(const item *of, const opd_call *call, int spatial)
     }
     for (int k = 0; k < 2 && of->name[k][0] != '\0'; k++) {
         /* Only a group may be missing: without it there is one. */
-        int64_t factor = symbol_of(call, of->name[k], strcmp(of->name[k], "g") == 0 ? 1 : UNKNOWN);
+        int64_t factor = opd_dnnl_symbol(call, of->name[k], strcmp(of->name[k], "g") == 0 ? 1 : UNKNOWN);
         if (factor < 0 || !opd_mul_i64(&size, size, factor)) {
             return UNKNOWN;
         }
@@ -227,15 +221,15 @@ static int64_t item_size(const item *of, const opd_call *call, int spatial)
 /* Spatial dimensions of a call: those of its input, by their symbols. */
 static int spatial_count(const opd_call *call)
 {
-    return (symbol_of(call, "id", UNKNOWN) >= 0) + (symbol_of(call, "ih", UNKNOWN) >= 0) +
-           (symbol_of(call, "iw", UNKNOWN) >= 0);
+    return (opd_dnnl_symbol(call, "id", UNKNOWN) >= 0) + (opd_dnnl_symbol(call, "ih", UNKNOWN) >= 0) +
+           (opd_dnnl_symbol(call, "iw", UNKNOWN) >= 0);
 }
 
 bool opd_dnnl_layout_get(opd_dnnl_layout *out, const opd_call *call, int operand)
 {
     char name[OPD_NAME + 4];
     snprintf(name, sizeof name, "%s.md", call->operands[operand].name);
-    const char *text = opd_dnnl_text(call, name);
+    const char *text = opd_call_text(call, name, "");
     return text[0] != '\0' && text[0] != '?' && opd_dnnl_layout_parse(out, text);
 }
 
@@ -244,33 +238,28 @@ static bool is_post_op(const char *name)
     return strncmp(name, "post_op", 7) == 0;
 }
 
-static bool pattern_of(pattern *out, const opd_call *call, int operand, const opd_dnnl_layout *layout,
-                       const opd_dnnl_row **row)
+static bool pattern_of(pattern *out, const opd_call *call, int operand, const opd_dnnl_layout *layout)
 {
-    static const opd_dnnl_row post_op = { .name = "post_op", .role = OPD_ROLE_IN, .is_broadcast = true };
     const opd_dnnl_form *form = opd_dnnl_form_of(call);
     const char *name = call->operands[operand].name;
     int source = 0;
-    *row = form != NULL ? opd_dnnl_row_of(form, is_post_op(name) ? "dst" : name, &source) : NULL;
-    if (*row == NULL || strcmp((*row)->dims, "=") == 0) {
+    const opd_dnnl_row *row = form != NULL ? opd_dnnl_row_of(form, is_post_op(name) ? "dst" : name, &source) : NULL;
+    if (row == NULL || strcmp(row->dims, "=") == 0) {
         return false;
     }
     out->spatial = spatial_count(call);
-    bool is_whole = expand(out, (*row)->dims, layout->rank, symbol_of(call, "g", UNKNOWN) >= 0, call, source);
-    *row = is_post_op(name) ? &post_op : *row;
-    return is_whole;
+    return expand(out, row->dims, layout->rank, opd_dnnl_symbol(call, "g", UNKNOWN) >= 0, call, source);
 }
 
 opd_status opd_dnnl_dims(int64_t dims[DNNL_MAX_NDIMS], int *rank, const opd_call *call, int operand)
 {
     opd_dnnl_layout layout;
     pattern of;
-    const opd_dnnl_row *row;
     const char *name = call->operands[operand].name;
     if (!opd_dnnl_layout_get(&layout, call, operand)) {
         return opd_fail(OPD_E_INVALID, "%s: the layout of %s is one that only the library knows", call->name, name);
     }
-    if (!pattern_of(&of, call, operand, &layout, &row)) {
+    if (!pattern_of(&of, call, operand, &layout)) {
         return opd_fail(OPD_E_INVALID, "%s has no operand %s of %d dimensions", call->name, name, layout.rank);
     }
     *rank = layout.rank;
@@ -288,8 +277,8 @@ opd_status opd_dnnl_dims(int64_t dims[DNNL_MAX_NDIMS], int *rank, const opd_call
 /* Statistics are computed or given; a destination that is added to is read. */
 static opd_role role_of(const opd_call *call, const opd_dnnl_row *row)
 {
-    bool is_training = strcmp(opd_dnnl_text(call, "prop"), "forward_training") == 0;
-    bool is_given = (opd_dnnl_int(call, "flags", 0) & dnnl_use_global_stats) != 0;
+    bool is_training = strcmp(opd_call_text(call, "prop", ""), "forward_training") == 0;
+    bool is_given = (opd_call_int(call, "flags", 0) & dnnl_use_global_stats) != 0;
     bool is_statistic = row->arg == DNNL_ARG_MEAN || row->arg == DNNL_ARG_VARIANCE;
     if (is_statistic) {
         return is_training && !is_given ? OPD_ROLE_OUT : OPD_ROLE_IN;
@@ -360,7 +349,7 @@ static bool learn(opd_call *call, const item *of, int64_t size, bool is_broadcas
         return false;
     }
     for (int k = 0; k < 2 && of->name[k][0] != '\0'; k++) {
-        int64_t value = symbol_of(call, of->name[k], 1);
+        int64_t value = opd_dnnl_symbol(call, of->name[k], 1);
         if (value >= 0) {
             rest *= value;
         } else if (unknown >= 0) {

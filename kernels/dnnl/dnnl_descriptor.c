@@ -9,34 +9,6 @@
 #include "dnnl_define.h"
 #include "dnnl_form.h"
 
-static const opd_value *value_of(const opd_call *call, const char *name)
-{
-    for (int i = 0; i < call->attr_count; i++) {
-        if (strcmp(call->attrs[i].name, name) == 0) {
-            return &call->attrs[i];
-        }
-    }
-    return NULL;
-}
-
-double opd_dnnl_real(const opd_call *call, const char *name, double otherwise)
-{
-    const opd_value *value = value_of(call, name);
-    return value != NULL && value->kind == OPD_VALUE_REAL ? value->re : otherwise;
-}
-
-int64_t opd_dnnl_int(const opd_call *call, const char *name, int64_t otherwise)
-{
-    const opd_value *value = value_of(call, name);
-    return value != NULL && value->kind == OPD_VALUE_INT ? value->i : otherwise;
-}
-
-const char *opd_dnnl_text(const opd_call *call, const char *name)
-{
-    const opd_value *value = value_of(call, name);
-    return value != NULL && value->kind == OPD_VALUE_TEXT ? value->text : "";
-}
-
 static bool parse_post_op(opd_dnnl_post_op *out, const char *text)
 {
     char word[64];
@@ -74,7 +46,7 @@ int opd_dnnl_post_ops(opd_dnnl_post_op *post_ops, const opd_call *call)
     for (; count < OPD_DNNL_POST_OPS; count++) {
         char name[OPD_NAME];
         snprintf(name, sizeof name, "post_op%d", count);
-        const char *text = opd_dnnl_text(call, name);
+        const char *text = opd_call_text(call, name, "");
         if (text[0] == '\0' || !parse_post_op(&post_ops[count], text)) {
             break;
         }
@@ -132,8 +104,12 @@ opd_status opd_dnnl_memory_desc(dnnl_memory_desc_t *out, const opd_call *call, i
     } else {
         status = opd_dnnl_dims(dims, &rank, call, operand);
     }
-    if (status != OPD_OK || !opd_dnnl_layout_sizes(padded, strides, &layout, dims)) {
-        return OPD_E_INVALID;
+    if (status != OPD_OK) {
+        return status;
+    }
+    if (!opd_dnnl_layout_sizes(padded, strides, &layout, dims) || !opd_dnnl_layout_covers(view, &layout, dims)) {
+        return opd_fail(OPD_E_INVALID, "%s: what is stored of %s has another layout than %s.md says", call->name,
+                        call->operands[operand].name, call->operands[operand].name);
     }
     fill_dims(out, dims, rank, view->dtype);
     out->format_kind = dnnl_blocked;
@@ -169,25 +145,26 @@ dnnl_primitive_kind_t opd_dnnl_kind(const opd_call *call)
 
 static opd_status write_field(uint8_t *to, const opd_call *call, const opd_dnnl_field *field)
 {
-    const opd_value *value = value_of(call, field->name);
     dnnl_dims_t dims = { 0 };
     int word = 0;
     float real = 0;
     switch (field->kind) {
     case OPD_DNNL_PROP:
-        word = opd_dnnl_prop_value(opd_dnnl_text(call, field->name));
+        word = opd_dnnl_prop_value(opd_call_text(call, field->name, ""));
         break;
     case OPD_DNNL_ALG:
-        word = opd_dnnl_text(call, field->name)[0] != '\0' ? opd_dnnl_alg_value(opd_dnnl_text(call, field->name)) : 0;
+        word = opd_call_text(call, field->name, "")[0] != '\0'
+                   ? opd_dnnl_alg_value(opd_call_text(call, field->name, ""))
+                   : 0;
         break;
     case OPD_DNNL_DTYPE:
-        word = (int)opd_dnnl_dtype_to(opd_dtype_parse(opd_dnnl_text(call, field->name)));
+        word = (int)opd_dnnl_dtype_to(opd_dtype_parse(opd_call_text(call, field->name, "")));
         break;
     case OPD_DNNL_INT:
-        word = (int)opd_dnnl_int(call, field->name, 0);
+        word = (int)opd_call_int(call, field->name, 0);
         break;
     case OPD_DNNL_REAL:
-        real = (float)opd_dnnl_real(call, field->name, 0);
+        real = (float)opd_call_real(call, field->name, 0);
         memcpy(to + field->offset, &real, sizeof real);
         return OPD_OK;
     case OPD_DNNL_KERNEL:
@@ -200,15 +177,13 @@ static opd_status write_field(uint8_t *to, const opd_call *call, const opd_dnnl_
         memcpy(to + field->offset, dims, sizeof dims);
         return OPD_OK;
     default:
-        for (int j = 0; value != NULL && value->kind == OPD_VALUE_INTS && j < value->i && j < OPD_MAX_INTS; j++) {
-            dims[j] = value->ints[j];
-        }
+        (void)opd_call_ints(call, field->name, dims);
         memcpy(to + field->offset, dims, sizeof dims);
         return OPD_OK;
     }
     if (word < 0) {
         return opd_fail(OPD_E_UNSUPPORTED, "%s: %s = %s is not known here", call->name, field->name,
-                        opd_dnnl_text(call, field->name));
+                        opd_call_text(call, field->name, ""));
     }
     memcpy(to + field->offset, &word, sizeof word);
     return OPD_OK;
@@ -246,7 +221,7 @@ static void describe_statistics(opd_dnnl_descriptor *out)
 /* The other half of what a normalization's one descriptor says of itself and of its gradient. */
 static void describe_gradients(opd_dnnl_descriptor *out, const opd_call *call)
 {
-    bool is_backward = strncmp(opd_dnnl_text(call, "prop"), "backward", 8) == 0;
+    bool is_backward = strncmp(opd_call_text(call, "prop", ""), "backward", 8) == 0;
     dnnl_memory_desc_t *gradient = NULL;
     const dnnl_memory_desc_t *weights = NULL;
     if (out->kind == dnnl_batch_normalization) {
@@ -326,7 +301,7 @@ static int layout_source(const opd_call *call, const char *name)
 opd_status opd_dnnl_describe_hint(opd_dnnl_descriptor *out, const opd_call *call, bool is_any)
 {
     const opd_dnnl_form *form = opd_dnnl_form_of(call);
-    const opd_dnnl_form *hint = form != NULL && form->hint != NULL ? opd_dnnl_form_named(form->hint) : NULL;
+    const opd_dnnl_form *hint = form != NULL ? opd_dnnl_form_hint(form) : NULL;
     if (hint == NULL) {
         return opd_fail(OPD_E_NOTFOUND, "%s wants no hint", call->name);
     }

@@ -145,9 +145,9 @@ bool opd_dnnl_binary_value(opd_dnnl_sum *out, const char *alg, long double a, lo
 
 bool opd_dnnl_eltwise_element(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64_t *at)
 {
-    const char *alg = opd_dnnl_text(of->call, "alg");
-    long double alpha = (long double)opd_dnnl_real(of->call, "alpha", 0);
-    long double beta = (long double)opd_dnnl_real(of->call, "beta", 0);
+    const char *alg = opd_call_text(of->call, "alg", "");
+    long double alpha = (long double)opd_call_real(of->call, "alpha", 0);
+    long double beta = (long double)opd_call_real(of->call, "beta", 0);
     bool is_forward = strcmp(of->wanted, "dst") == 0;
     const opd_dnnl_source *x = !is_forward && of->src.data == NULL ? &of->dst : &of->src;
     if (x->data == NULL || !opd_dnnl_function(out, alg, opd_dnnl_read(x, at), alpha, beta, !is_forward)) {
@@ -165,7 +165,7 @@ bool opd_dnnl_eltwise_element(opd_dnnl_sum *out, const opd_dnnl_definition *of, 
 bool opd_dnnl_binary_element(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64_t *at)
 {
     bool is_known = of->src.data != NULL && of->src1.data != NULL &&
-                    opd_dnnl_binary_value(out, opd_dnnl_text(of->call, "alg"), opd_dnnl_read(&of->src, at),
+                    opd_dnnl_binary_value(out, opd_call_text(of->call, "alg", ""), opd_dnnl_read(&of->src, at),
                                           opd_dnnl_read(&of->src1, at));
     out->value = opd_dnnl_round(of, out->value);
     return is_known;
@@ -206,7 +206,7 @@ bool opd_dnnl_sum_element(opd_dnnl_sum *out, const opd_dnnl_definition *of, cons
     int number = 0;
     for (; source_at(&source, of, number); number++) {
         name[5] = (char)('0' + number);
-        opd_dnnl_add(out, of, opd_dnnl_read(&source, at), (long double)opd_dnnl_real(of->call, name, 1));
+        opd_dnnl_add(out, of, opd_dnnl_read(&source, at), (long double)opd_call_real(of->call, name, 1));
     }
     return number > 0;
 }
@@ -215,7 +215,7 @@ bool opd_dnnl_concat_element(opd_dnnl_sum *out, const opd_dnnl_definition *of, c
 {
     opd_dnnl_source source;
     int64_t index[DNNL_MAX_NDIMS];
-    int axis = (int)opd_dnnl_int(of->call, "axis", 0);
+    int axis = (int)opd_call_int(of->call, "axis", 0);
     memcpy(index, at, (size_t)of->wanted_rank * sizeof index[0]);
     for (int number = 0; axis >= 0 && axis < of->wanted_rank && source_at(&source, of, number); number++) {
         if (index[axis] < source.dims[axis]) {

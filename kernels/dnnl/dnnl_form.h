@@ -7,6 +7,7 @@
 #define OPD_KERNELS_DNNL_FORM_H
 
 #include <opsdebug/dnnl.h>
+#include <opsdebug/kernel.h>
 
 #define OPD_DNNL_ROWS    12
 #define OPD_DNNL_FIELDS  9
@@ -55,8 +56,7 @@ typedef struct opd_dnnl_form {
     opd_op op;
     dnnl_primitive_kind_t kind;
     opd_dnnl_class direction;
-    const char *hint; /* name of the forward operator whose primitive a backward one wants; NULL = none */
-    uint16_t size;    /* of the operation descriptor; 0 = there is none */
+    uint16_t size; /* of the operation descriptor; 0 = there is none */
     opd_dnnl_field fields[OPD_DNNL_FIELDS];
     opd_dnnl_row rows[OPD_DNNL_ROWS];
 } opd_dnnl_form;
@@ -65,6 +65,8 @@ typedef struct opd_dnnl_form {
 const opd_dnnl_form *opd_dnnl_form_find(dnnl_primitive_kind_t kind, opd_dnnl_class direction);
 const opd_dnnl_form *opd_dnnl_form_named(const char *name);
 const opd_dnnl_form *opd_dnnl_form_of(const opd_call *call);
+/* The form of the forward primitive that a backward one wants as a hint; NULL when it wants none. */
+const opd_dnnl_form *opd_dnnl_form_hint(const opd_dnnl_form *form);
 opd_dnnl_class opd_dnnl_class_of(dnnl_prop_kind_t prop);
 /* The row of an operand, and which of several sources it is; NULL when the form has none. */
 const opd_dnnl_row *opd_dnnl_row_of(const opd_dnnl_form *form, const char *operand, int *number);
@@ -102,11 +104,17 @@ bool opd_dnnl_layout_parse(opd_dnnl_layout *out, const char *text);
 bool opd_dnnl_layout_sizes(int64_t *padded, int64_t *strides, const opd_dnnl_layout *layout, const int64_t *dims);
 /* Shape and strides of the view of dims in this layout; false when it has more dimensions than a view, or too large ones. */
 bool opd_dnnl_layout_view(opd_tensor *view, const opd_dnnl_layout *layout, const int64_t *dims);
+/* Does the view hold all of dims in this layout? A layout of a file may say more than was stored. */
+bool opd_dnnl_layout_covers(const opd_tensor *view, const opd_dnnl_layout *layout, const int64_t *dims);
 /* Element of the view's storage that holds a logical index. */
 int64_t opd_dnnl_layout_offset(const opd_dnnl_layout *layout, const int64_t *strides, const int64_t *index);
 
 /* ------------------------------------------------------------------------------------------------------- binding */
 
+/* Size of a dimension symbol. */
+int64_t opd_dnnl_symbol(const opd_call *call, const char *name, int64_t otherwise);
+/* A list attribute's number for a spatial dimension. */
+int64_t opd_dnnl_spatial(const opd_call *call, const char *name, int axis, int64_t otherwise);
 /* Logical dimensions of an operand by the call's symbols and attributes. errors: E_INVALID names what does not fit. */
 opd_status opd_dnnl_dims(int64_t dims[DNNL_MAX_NDIMS], int *rank, const opd_call *call, int operand);
 /* Symbols from the logical dimensions of all operands: dims[i] of operand i. False: they contradict each other. */

@@ -134,7 +134,6 @@ static const opd_dnnl_form forms[] = {
         DNNL("convolution backward_data", "gradient of a convolution by its source"),
         .kind = dnnl_convolution,
         .direction = OPD_DNNL_BACKWARD_DATA,
-        .hint = "convolution forward",
         CONVOLUTION_FIELDS,
         WINDOW_DATA("I", "O"),
     },
@@ -142,7 +141,6 @@ static const opd_dnnl_form forms[] = {
         DNNL("convolution backward_weights", "gradient of a convolution by its weights and bias"),
         .kind = dnnl_convolution,
         .direction = OPD_DNNL_BACKWARD_WEIGHTS,
-        .hint = "convolution forward",
         CONVOLUTION_FIELDS,
         WINDOW_WEIGHTS("I", "O"),
     },
@@ -157,7 +155,6 @@ static const opd_dnnl_form forms[] = {
         DNNL("deconvolution backward_data", "gradient of a transposed convolution by its source"),
         .kind = dnnl_deconvolution,
         .direction = OPD_DNNL_BACKWARD_DATA,
-        .hint = "deconvolution forward",
         CONVOLUTION_FIELDS,
         WINDOW_DATA("I", "U"),
     },
@@ -165,7 +162,6 @@ static const opd_dnnl_form forms[] = {
         DNNL("deconvolution backward_weights", "gradient of a transposed convolution by its weights"),
         .kind = dnnl_deconvolution,
         .direction = OPD_DNNL_BACKWARD_WEIGHTS,
-        .hint = "deconvolution forward",
         CONVOLUTION_FIELDS,
         WINDOW_WEIGHTS("I", "U"),
     },
@@ -183,7 +179,6 @@ static const opd_dnnl_form forms[] = {
         DNNL("inner_product backward_data", "gradient of an inner product by its source"),
         .kind = dnnl_inner_product,
         .direction = OPD_DNNL_BACKWARD_DATA,
-        .hint = "inner_product forward",
         INNER_FIELDS,
         .rows = { { "weights", IN, DNNL_ARG_WEIGHTS, AT(inner_product, weights_desc), "oc ic I", false },
                   { "diff_dst", IN, DNNL_ARG_DIFF_DST, AT(inner_product, diff_dst_desc), "mb oc", false },
@@ -193,7 +188,6 @@ static const opd_dnnl_form forms[] = {
         DNNL("inner_product backward_weights", "gradient of an inner product by its weights and bias"),
         .kind = dnnl_inner_product,
         .direction = OPD_DNNL_BACKWARD_WEIGHTS,
-        .hint = "inner_product forward",
         INNER_FIELDS,
         .rows = { { "src", IN, DNNL_ARG_SRC, AT(inner_product, src_desc), "mb ic I", false },
                   { "diff_dst", IN, DNNL_ARG_DIFF_DST, AT(inner_product, diff_dst_desc), "mb oc", false },
@@ -244,7 +238,6 @@ static const opd_dnnl_form forms[] = {
         DNNL("eltwise backward_data", "gradient of a function of each element"),
         .kind = dnnl_eltwise,
         .direction = OPD_DNNL_BACKWARD_DATA,
-        .hint = "eltwise forward",
         .size = sizeof(dnnl_eltwise_desc_t),
         .fields = { PROP(eltwise),
                     ALG(eltwise),
@@ -275,7 +268,6 @@ static const opd_dnnl_form forms[] = {
         DNNL("softmax backward_data", "gradient of softmax"),
         .kind = dnnl_softmax,
         .direction = OPD_DNNL_BACKWARD_DATA,
-        .hint = "softmax forward",
         SOFTMAX_FIELDS,
         SOFTMAX_BACKWARD,
     },
@@ -290,7 +282,6 @@ static const opd_dnnl_form forms[] = {
         DNNL("logsoftmax backward_data", "gradient of logsoftmax"),
         .kind = dnnl_logsoftmax,
         .direction = OPD_DNNL_BACKWARD_DATA,
-        .hint = "logsoftmax forward",
         SOFTMAX_FIELDS,
         SOFTMAX_BACKWARD,
     },
@@ -306,7 +297,6 @@ static const opd_dnnl_form forms[] = {
         DNNL("softmax_v2 backward_data", "gradient of softmax or its logarithm"),
         .kind = dnnl_softmax_v2,
         .direction = OPD_DNNL_BACKWARD_DATA,
-        .hint = "softmax_v2 forward",
         SOFTMAX_2_FIELDS,
         .rows = { { "dst", IN, DNNL_ARG_DST, AT(softmax_v2, dst_desc), "D", false },
                   { "diff_dst", IN, DNNL_ARG_DIFF_DST, AT(softmax_v2, diff_dst_desc), "D", false },
@@ -323,7 +313,6 @@ static const opd_dnnl_form forms[] = {
         DNNL("layer_normalization backward", "gradient of layer normalization"),
         .kind = dnnl_layer_normalization,
         .direction = OPD_DNNL_BACKWARD,
-        .hint = "layer_normalization forward",
         NORM_FIELDS(layer_normalization, layer_norm_epsilon),
         NORM_BACKWARD(layer_normalization, "L c", "L", "c"),
     },
@@ -338,7 +327,6 @@ static const opd_dnnl_form forms[] = {
         DNNL("batch_normalization backward", "gradient of batch normalization"),
         .kind = dnnl_batch_normalization,
         .direction = OPD_DNNL_BACKWARD,
-        .hint = "batch_normalization forward",
         NORM_FIELDS(batch_normalization, batch_norm_epsilon),
         NORM_BACKWARD(batch_normalization, "mb c I", "c", "c"),
     },
@@ -354,7 +342,6 @@ static const opd_dnnl_form forms[] = {
         DNNL("pooling backward_data", "gradient of pooling"),
         .kind = dnnl_pooling,
         .direction = OPD_DNNL_BACKWARD_DATA,
-        .hint = "pooling forward",
         .size = sizeof(dnnl_pooling_desc_t),
         .fields = { POOLING_FIELDS },
         POOLING_BACKWARD,
@@ -371,7 +358,6 @@ static const opd_dnnl_form forms[] = {
         DNNL("pooling_v2 backward_data", "gradient of dilated pooling"),
         .kind = dnnl_pooling_v2,
         .direction = OPD_DNNL_BACKWARD_DATA,
-        .hint = "pooling_v2 forward",
         .size = sizeof(dnnl_pooling_v2_desc_t),
         .fields = { POOLING_FIELDS, { "dilates", OPD_DNNL_SPATIAL, AT(pooling_v2, dilation) } },
         POOLING_BACKWARD,
@@ -427,6 +413,12 @@ const opd_dnnl_form *opd_dnnl_form_of(const opd_call *call)
         }
     }
     return NULL;
+}
+
+const opd_dnnl_form *opd_dnnl_form_hint(const opd_dnnl_form *form)
+{
+    bool is_backward = form->direction != OPD_DNNL_ANY && form->direction != OPD_DNNL_FORWARD;
+    return is_backward ? opd_dnnl_form_find(form->kind, OPD_DNNL_FORWARD) : NULL;
 }
 
 bool opd_dnnl_is(const opd_call *call)

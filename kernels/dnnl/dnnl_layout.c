@@ -259,6 +259,16 @@ bool opd_dnnl_layout_view(opd_tensor *view, const opd_dnnl_layout *layout, const
     return opd_tensor_check(view) == OPD_OK;
 }
 
+bool opd_dnnl_layout_covers(const opd_tensor *view, const opd_dnnl_layout *layout, const int64_t *dims)
+{
+    opd_tensor bound = *view;
+    bool is_same = opd_dnnl_layout_view(&bound, layout, dims) && bound.rank == view->rank;
+    for (int d = 0; d < bound.rank && is_same; d++) {
+        is_same = bound.shape[d] == view->shape[d] && (bound.shape[d] == 1 || bound.stride[d] == view->stride[d]);
+    }
+    return is_same && view->mask.kind == OPD_MASK_NONE;
+}
+
 int64_t opd_dnnl_layout_offset(const opd_dnnl_layout *layout, const int64_t *strides, const int64_t *index)
 {
     int64_t offset = 0;

@@ -10,11 +10,6 @@
 
 #include "dnnl_reference.h"
 
-static bool is_wanted(const opd_dnnl_definition *of, const char *name)
-{
-    return strcmp(of->wanted, name) == 0;
-}
-
 /* ------------------------------------------------------------------------------------------------------ softmax */
 
 static bool softmax_forward(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64_t *at, int axis, bool is_log)
@@ -54,42 +49,19 @@ static bool softmax_backward(opd_dnnl_sum *out, const opd_dnnl_definition *of, c
 
 bool opd_dnnl_softmax_element(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64_t *at)
 {
-    int axis = (int)opd_dnnl_int(of->call, "axis", -1);
-    bool is_log =
-        strncmp(of->call->name, "logsoftmax", 10) == 0 || strcmp(opd_dnnl_text(of->call, "alg"), "softmax_log") == 0;
+    int axis = (int)opd_call_int(of->call, "axis", -1);
+    bool is_log = strncmp(of->call->name, "logsoftmax", 10) == 0 ||
+                  strcmp(opd_call_text(of->call, "alg", ""), "softmax_log") == 0;
     if (axis < 0 || axis >= of->wanted_rank) {
         return false;
     }
-    if (is_wanted(of, "dst")) {
+    if (opd_dnnl_is_wanted(of, "dst")) {
         return of->src.data != NULL && softmax_forward(out, of, at, axis, is_log);
     }
     return of->dst.data != NULL && of->diff_dst.data != NULL && softmax_backward(out, of, at, axis, is_log);
 }
 
 /* ------------------------------------------------------------------------------------------------------ pooling */
-
-static bool next(int64_t *at, const int64_t *sizes, int count)
-{
-    for (int d = count - 1; d >= 0; d--) {
-        if (++at[d] < sizes[d]) {
-            return true;
-        }
-        at[d] = 0;
-    }
-    return false;
-}
-
-static bool under(int64_t *image, const opd_dnnl_definition *of, const int64_t *sizes, const int64_t *result,
-                  const int64_t *kernel)
-{
-    for (int j = 0; j < of->spatial; j++) {
-        image[j] = result[j] * of->strides[j] - of->pads[j] + kernel[j] * of->dilates[j];
-        if (image[j] < 0 || image[j] >= sizes[j]) {
-            return false;
-        }
-    }
-    return true;
-}
 
 /* Elements that a mean is divided by: those of the window that are there, or all. */
 static int64_t divisor(const opd_dnnl_definition *of, const int64_t *sizes, const int64_t *result, bool is_all)
@@ -98,8 +70,8 @@ static int64_t divisor(const opd_dnnl_definition *of, const int64_t *sizes, cons
     int64_t image[3];
     int64_t count = 0;
     do {
-        count += is_all || under(image, of, sizes, result, kernel);
-    } while (next(kernel, of->kernel, of->spatial));
+        count += is_all || opd_dnnl_under(image, of, sizes, result, kernel);
+    } while (opd_dnnl_next(kernel, of->kernel, of->spatial));
     return count;
 }
 
@@ -110,14 +82,14 @@ static bool pool(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64_t
     long double best = -INFINITY;
     bool has_any = false;
     do {
-        if (!under(index + 2, of, of->src.dims + 2, at + 2, kernel)) {
+        if (!opd_dnnl_under(index + 2, of, of->src.dims + 2, at + 2, kernel)) {
             continue;
         }
         long double x = opd_dnnl_read(&of->src, index);
         best = !has_any || x > best ? x : best;
         has_any = true;
         opd_dnnl_add(out, of, x, 1);
-    } while (next(kernel, of->kernel, of->spatial));
+    } while (opd_dnnl_next(kernel, of->kernel, of->spatial));
     if (is_max) {
         out->value = best;
         out->gauge = fabsl(best);
@@ -136,14 +108,8 @@ static bool unpool(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64
     int64_t result[DNNL_MAX_NDIMS] = { at[0], at[1] };
     int64_t number = -1;
     do {
-        bool is_there = true;
         number++;
-        for (int j = 0; j < of->spatial && is_there; j++) {
-            int64_t from = at[2 + j] + of->pads[j] - kernel[j] * of->dilates[j];
-            is_there = from >= 0 && from % of->strides[j] == 0 && from / of->strides[j] < of->diff_dst.dims[2 + j];
-            result[2 + j] = from / of->strides[j];
-        }
-        if (!is_there) {
+        if (!opd_dnnl_over(result + 2, of, of->diff_dst.dims + 2, at + 2, kernel)) {
             continue;
         }
         long double gradient = opd_dnnl_read(&of->diff_dst, result);
@@ -153,19 +119,20 @@ static bool unpool(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64
         } else if (opd_dnnl_read(&of->workspace, result) == (long double)number) {
             opd_dnnl_add(out, of, gradient, 1);
         }
-    } while (next(kernel, of->kernel, of->spatial));
+    } while (opd_dnnl_next(kernel, of->kernel, of->spatial));
     return true;
 }
 
 bool opd_dnnl_pooling_element(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64_t *at)
 {
-    const char *alg = opd_dnnl_text(of->call, "alg");
+    const char *alg = opd_call_text(of->call, "alg", "");
     bool is_max = strcmp(alg, "pooling_max") == 0;
     bool is_all = strcmp(alg, "pooling_avg_include_padding") == 0;
-    if (is_wanted(of, "dst")) {
+    if (opd_dnnl_is_wanted(of, "dst")) {
         return of->src.data != NULL && pool(out, of, at, is_max, is_all);
     }
-    bool is_known = is_wanted(of, "diff_src") && of->diff_dst.data != NULL && (!is_max || of->workspace.data != NULL);
+    bool is_known =
+        opd_dnnl_is_wanted(of, "diff_src") && of->diff_dst.data != NULL && (!is_max || of->workspace.data != NULL);
     return is_known && unpool(out, of, at, is_max, is_all);
 }
 
@@ -204,8 +171,8 @@ static int64_t channel_of(const opd_dnnl_definition *of, const int64_t *at)
 
 static bool has_given_statistics(const opd_dnnl_definition *of)
 {
-    bool is_training = strcmp(opd_dnnl_text(of->call, "prop"), "forward_training") == 0;
-    return of->mean.data != NULL && (!is_training || (opd_dnnl_int(of->call, "flags", 0) & dnnl_use_global_stats) != 0);
+    bool is_training = strcmp(opd_call_text(of->call, "prop", ""), "forward_training") == 0;
+    return of->mean.data != NULL && (!is_training || (opd_call_int(of->call, "flags", 0) & dnnl_use_global_stats) != 0);
 }
 
 /* The index that statistics of a line have in their own memory. */
@@ -258,7 +225,7 @@ static void sum_up(opd_dnnl_definition *of, int pass, long double count)
             line[SUM_SCALED] += gradient * off;
             line[SUM_SCALED_GAUGE] += fabsl(gradient) * (fabsl(x) + fabsl(line[MEAN]));
         }
-    } while (next(at, of->src.dims, of->src.rank));
+    } while (opd_dnnl_next(at, of->src.dims, of->src.rank));
 }
 
 opd_status opd_dnnl_norm_prepare(opd_dnnl_definition *of)
@@ -266,7 +233,7 @@ opd_status opd_dnnl_norm_prepare(opd_dnnl_definition *of)
     void *block = NULL;
     int64_t lines = of->src.data != NULL ? line_count(of) : 0;
     double elements = 1;
-    if (lines == 0 || (opd_dnnl_int(of->call, "flags", 0) & dnnl_fuse_norm_relu) != 0) {
+    if (lines == 0 || (opd_call_int(of->call, "flags", 0) & dnnl_fuse_norm_relu) != 0) {
         return opd_fail(OPD_E_DECLINED, "there is no reference for %s with a fused ReLU", of->call->name);
     }
     for (int d = 0; d < of->src.rank; d++) {
@@ -299,7 +266,7 @@ opd_status opd_dnnl_norm_prepare(opd_dnnl_definition *of)
 
 static long double inverse_deviation(const opd_dnnl_definition *of, const long double *line)
 {
-    return 1 / sqrtl(line[VARIANCE] + (long double)opd_dnnl_real(of->call, "epsilon", 0));
+    return 1 / sqrtl(line[VARIANCE] + (long double)opd_call_real(of->call, "epsilon", 0));
 }
 
 static void normalize(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64_t *at, const long double *line)
@@ -330,7 +297,7 @@ static void sum_channel(opd_dnnl_sum *scale, opd_dnnl_sum *shift, const opd_dnnl
         scale->gauge += fabsl(gradient) * (fabsl(x) + fabsl(line[MEAN])) * inverse;
         shift->value += gradient;
         shift->gauge += fabsl(gradient);
-    } while (next(at, of->src.dims, of->src.rank));
+    } while (opd_dnnl_next(at, of->src.dims, of->src.rank));
 }
 
 static void gradient_of_source(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64_t *at,
@@ -344,7 +311,7 @@ static void gradient_of_source(opd_dnnl_sum *out, const opd_dnnl_definition *of,
     for (int d = 0; d < of->src.rank && is_batch(of); d++) {
         count *= d == 1 ? 1 : (long double)of->src.dims[d];
     }
-    bool is_constant = (opd_dnnl_int(of->call, "flags", 0) & dnnl_use_global_stats) != 0;
+    bool is_constant = (opd_call_int(of->call, "flags", 0) & dnnl_use_global_stats) != 0;
     long double own = gradient_at(of, at) * (is_batch(of) ? 1 : scale);
     long double outer = is_batch(of) ? scale : 1;
     long double spread = inverse * inverse / count;
@@ -360,25 +327,25 @@ bool opd_dnnl_norm_element(opd_dnnl_sum *out, const opd_dnnl_definition *of, con
     opd_dnnl_sum scale = { 0, 0 };
     opd_dnnl_sum shift = { 0, 0 };
     int64_t whole[DNNL_MAX_NDIMS] = { 0 };
-    if (is_wanted(of, "mean") || is_wanted(of, "variance")) {
+    if (opd_dnnl_is_wanted(of, "mean") || opd_dnnl_is_wanted(of, "variance")) {
         memcpy(whole + (is_batch(of) ? 1 : 0), at, (size_t)of->wanted_rank * sizeof whole[0]);
         const long double *line = of->statistics + line_of(of, whole) * STATISTICS;
-        bool is_mean = is_wanted(of, "mean");
+        bool is_mean = opd_dnnl_is_wanted(of, "mean");
         out->value = opd_dnnl_round(of, line[is_mean ? MEAN : VARIANCE]);
         out->gauge = line[is_mean ? MEAN_GAUGE : VARIANCE_GAUGE];
         return true;
     }
-    bool is_pair = is_wanted(of, "diff_scale_shift");
-    if (is_pair || is_wanted(of, "diff_scale") || is_wanted(of, "diff_shift")) {
+    bool is_pair = opd_dnnl_is_wanted(of, "diff_scale_shift");
+    if (is_pair || opd_dnnl_is_wanted(of, "diff_scale") || opd_dnnl_is_wanted(of, "diff_shift")) {
         sum_channel(&scale, &shift, of, at[is_pair ? 1 : 0]);
-        *out = is_wanted(of, "diff_shift") || (is_pair && at[0] == 1) ? shift : scale;
+        *out = opd_dnnl_is_wanted(of, "diff_shift") || (is_pair && at[0] == 1) ? shift : scale;
         return true;
     }
     const long double *line = of->statistics + line_of(of, at) * STATISTICS;
-    if (is_wanted(of, "dst")) {
+    if (opd_dnnl_is_wanted(of, "dst")) {
         normalize(out, of, at, line);
     } else {
         gradient_of_source(out, of, at, line);
     }
-    return is_wanted(of, "dst") || is_wanted(of, "diff_src");
+    return opd_dnnl_is_wanted(of, "dst") || opd_dnnl_is_wanted(of, "diff_src");
 }

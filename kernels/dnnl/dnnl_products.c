@@ -7,23 +7,6 @@
 
 #include "dnnl_reference.h"
 
-/* Counts over the positions of up to three dimensions; false after the last. */
-static bool next(int64_t *at, const int64_t *sizes, int count)
-{
-    for (int d = count - 1; d >= 0; d--) {
-        if (++at[d] < sizes[d]) {
-            return true;
-        }
-        at[d] = 0;
-    }
-    return false;
-}
-
-static bool is_wanted(const opd_dnnl_definition *of, const char *name)
-{
-    return strcmp(of->wanted, name) == 0;
-}
-
 /* The index of a filter's element in its memory: with groups or without. channels: group, out, in. */
 static void filter_index(int64_t *index, const opd_dnnl_definition *of, const int64_t channels[3],
                          const int64_t *kernel)
@@ -31,33 +14,6 @@ static void filter_index(int64_t *index, const opd_dnnl_definition *of, const in
     int at = of->weights.rank == of->spatial + 3 ? 0 : 1;
     memcpy(index, channels + at, (size_t)(3 - at) * sizeof index[0]);
     memcpy(index + 3 - at, kernel, (size_t)of->spatial * sizeof kernel[0]);
-}
-
-/* Is there an input position under an output position and a kernel element? */
-static bool under(int64_t *image, const opd_dnnl_definition *of, const int64_t *sizes, const int64_t *result,
-                  const int64_t *kernel)
-{
-    for (int j = 0; j < of->spatial; j++) {
-        image[j] = result[j] * of->strides[j] - of->pads[j] + kernel[j] * of->dilates[j];
-        if (image[j] < 0 || image[j] >= sizes[j]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Is there an output position whose window has the input position at a kernel element? */
-static bool over(int64_t *result, const opd_dnnl_definition *of, const int64_t *sizes, const int64_t *image,
-                 const int64_t *kernel)
-{
-    for (int j = 0; j < of->spatial; j++) {
-        int64_t from = image[j] + of->pads[j] - kernel[j] * of->dilates[j];
-        if (from < 0 || from % of->strides[j] != 0 || from / of->strides[j] >= sizes[j]) {
-            return false;
-        }
-        result[j] = from / of->strides[j];
-    }
-    return true;
 }
 
 /*
@@ -87,7 +43,7 @@ static bool sum_window(opd_dnnl_sum *out, const opd_dnnl_definition *of, const o
             filter_index(filter, of, channels_of, kernel);
             opd_dnnl_add(out, of, opd_dnnl_read(data, index), opd_dnnl_read(&of->weights, filter));
         }
-    } while (next(kernel, of->kernel, of->spatial));
+    } while (opd_dnnl_next(kernel, of->kernel, of->spatial));
     return true;
 }
 
@@ -107,7 +63,7 @@ static bool sum_bias(opd_dnnl_sum *out, const opd_dnnl_definition *of, int64_t c
         at[0] = n;
         do {
             opd_dnnl_add(out, of, opd_dnnl_read(&of->diff_dst, at), 1);
-        } while (next(at + 2, of->diff_dst.dims + 2, of->diff_dst.rank - 2));
+        } while (opd_dnnl_next(at + 2, of->diff_dst.dims + 2, of->diff_dst.rank - 2));
     }
     return true;
 }
@@ -126,10 +82,10 @@ static bool sum_filter(opd_dnnl_sum *out, const opd_dnnl_definition *of, const o
         from[0] = n;
         to[0] = n;
         do {
-            if (under(from + 2, of, image->dims + 2, to + 2, at + shift + 2)) {
+            if (opd_dnnl_under(from + 2, of, image->dims + 2, to + 2, at + shift + 2)) {
                 opd_dnnl_add(out, of, opd_dnnl_read(image, from), opd_dnnl_read(result, to));
             }
-        } while (next(to + 2, result->dims + 2, of->spatial));
+        } while (opd_dnnl_next(to + 2, result->dims + 2, of->spatial));
     }
     return true;
 }
@@ -141,39 +97,39 @@ static bool has_gradient_inputs(const opd_dnnl_definition *of)
 
 bool opd_dnnl_convolution_element(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64_t *at)
 {
-    if (is_wanted(of, "dst")) {
-        return sum_window(out, of, &of->src, at, under, true) && add_bias(out, of, at[1]);
+    if (opd_dnnl_is_wanted(of, "dst")) {
+        return sum_window(out, of, &of->src, at, opd_dnnl_under, true) && add_bias(out, of, at[1]);
     }
-    if (is_wanted(of, "diff_src")) {
-        return sum_window(out, of, &of->diff_dst, at, over, false);
+    if (opd_dnnl_is_wanted(of, "diff_src")) {
+        return sum_window(out, of, &of->diff_dst, at, opd_dnnl_over, false);
     }
     if (!has_gradient_inputs(of)) {
         return false;
     }
-    return is_wanted(of, "diff_bias") ? sum_bias(out, of, at[0])
-                                      : sum_filter(out, of, &of->src, &of->diff_dst, at, false);
+    return opd_dnnl_is_wanted(of, "diff_bias") ? sum_bias(out, of, at[0])
+                                               : sum_filter(out, of, &of->src, &of->diff_dst, at, false);
 }
 
 bool opd_dnnl_deconvolution_element(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64_t *at)
 {
-    if (is_wanted(of, "dst")) {
-        return sum_window(out, of, &of->src, at, over, true) && add_bias(out, of, at[1]);
+    if (opd_dnnl_is_wanted(of, "dst")) {
+        return sum_window(out, of, &of->src, at, opd_dnnl_over, true) && add_bias(out, of, at[1]);
     }
-    if (is_wanted(of, "diff_src")) {
-        return sum_window(out, of, &of->diff_dst, at, under, false);
+    if (opd_dnnl_is_wanted(of, "diff_src")) {
+        return sum_window(out, of, &of->diff_dst, at, opd_dnnl_under, false);
     }
     if (!has_gradient_inputs(of)) {
         return false;
     }
-    return is_wanted(of, "diff_bias") ? sum_bias(out, of, at[0])
-                                      : sum_filter(out, of, &of->diff_dst, &of->src, at, true);
+    return opd_dnnl_is_wanted(of, "diff_bias") ? sum_bias(out, of, at[0])
+                                               : sum_filter(out, of, &of->diff_dst, &of->src, at, true);
 }
 
 bool opd_dnnl_inner_product_element(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64_t *at)
 {
     int64_t a[DNNL_MAX_NDIMS] = { at[0] };
     int64_t b[DNNL_MAX_NDIMS] = { 0 };
-    if (is_wanted(of, "dst")) {
+    if (opd_dnnl_is_wanted(of, "dst")) {
         if (of->src.data == NULL || of->weights.data == NULL) {
             return false;
         }
@@ -181,16 +137,16 @@ bool opd_dnnl_inner_product_element(opd_dnnl_sum *out, const opd_dnnl_definition
         do {
             memcpy(b + 1, a + 1, sizeof a - sizeof a[0]);
             opd_dnnl_add(out, of, opd_dnnl_read(&of->src, a), opd_dnnl_read(&of->weights, b));
-        } while (next(a + 1, of->src.dims + 1, of->src.rank - 1));
+        } while (opd_dnnl_next(a + 1, of->src.dims + 1, of->src.rank - 1));
         return add_bias(out, of, at[1]);
     }
     if (of->diff_dst.data == NULL) {
         return false;
     }
-    if (is_wanted(of, "diff_bias")) {
+    if (opd_dnnl_is_wanted(of, "diff_bias")) {
         return sum_bias(out, of, at[0]);
     }
-    bool is_data = is_wanted(of, "diff_src");
+    bool is_data = opd_dnnl_is_wanted(of, "diff_src");
     const opd_dnnl_source *other = is_data ? &of->weights : &of->src;
     int64_t terms = of->diff_dst.dims[is_data ? 1 : 0];
     if (other->data == NULL) {

@@ -42,6 +42,7 @@ bool opd_dnnl_source_of(opd_dnnl_source *out, const opd_call *call, const char *
         }
         bool is_whole = opd_dnnl_dims(out->dims, &out->rank, call, i) == OPD_OK &&
                         opd_dnnl_layout_get(&out->layout, call, i) &&
+                        opd_dnnl_layout_covers(&operand->view, &out->layout, out->dims) &&
                         opd_dnnl_layout_sizes(padded, out->strides, &out->layout, out->dims);
         out->dtype = operand->view.dtype;
         out->data = is_whole ? operand->view.data : NULL;
@@ -121,27 +122,6 @@ static bool finish(opd_dnnl_sum *to, const opd_dnnl_definition *of, const opd_dn
 
 /* ---------------------------------------------------------------------------------------------------- the walk */
 
-static int64_t at_axis(const opd_call *call, const char *name, int axis, int64_t otherwise)
-{
-    for (int i = 0; i < call->attr_count; i++) {
-        if (strcmp(call->attrs[i].name, name) == 0 && call->attrs[i].kind == OPD_VALUE_INTS &&
-            axis < call->attrs[i].i) {
-            return call->attrs[i].ints[axis];
-        }
-    }
-    return otherwise;
-}
-
-static int64_t symbol_of(const opd_call *call, const char *name, int64_t otherwise)
-{
-    for (int i = 0; i < call->symbol_count; i++) {
-        if (strcmp(call->symbols[i].name, name) == 0) {
-            return call->symbols[i].i;
-        }
-    }
-    return otherwise;
-}
-
 static void find_sources(opd_dnnl_definition *of)
 {
     const opd_call *call = of->call;
@@ -169,15 +149,15 @@ static void find_sources(opd_dnnl_definition *of)
             *wanted[i].source = source;
         }
     }
-    of->spatial =
-        (symbol_of(call, "id", -1) >= 0) + (symbol_of(call, "ih", -1) >= 0) + (symbol_of(call, "iw", -1) >= 0);
-    of->groups = symbol_of(call, "g", 1);
+    of->spatial = (opd_dnnl_symbol(call, "id", -1) >= 0) + (opd_dnnl_symbol(call, "ih", -1) >= 0) +
+                  (opd_dnnl_symbol(call, "iw", -1) >= 0);
+    of->groups = opd_dnnl_symbol(call, "g", 1);
     for (int j = 0; j < of->spatial; j++) {
         const char name[3] = { 'k', "dhw"[3 - of->spatial + j], '\0' };
-        of->strides[j] = at_axis(call, "strides", j, 1);
-        of->dilates[j] = at_axis(call, "dilates", j, 0) + 1;
-        of->pads[j] = at_axis(call, "pads_begin", j, 0);
-        of->kernel[j] = symbol_of(call, name, 1);
+        of->strides[j] = opd_dnnl_spatial(call, "strides", j, 1);
+        of->dilates[j] = opd_dnnl_spatial(call, "dilates", j, 0) + 1;
+        of->pads[j] = opd_dnnl_spatial(call, "pads_begin", j, 0);
+        of->kernel[j] = opd_dnnl_symbol(call, name, 1);
     }
 }
 
@@ -191,7 +171,7 @@ static opd_status walk(long double *value, long double *gauge, const opd_dnnl_de
     int64_t at[DNNL_MAX_NDIMS];
     bool is_result = strcmp(of->wanted, "dst") == 0;
     int count = is_result ? opd_dnnl_post_ops(ops, of->call) : 0;
-    long double scale = is_result ? (long double)opd_dnnl_real(of->call, "output_scale", 1) : 1;
+    long double scale = is_result ? (long double)opd_call_real(of->call, "output_scale", 1) : 1;
     opd_status status = opd_dnnl_places_of(&places, of->call, operand);
     for (int64_t flat = 0; status == OPD_OK && flat < opd_tensor_count(view); flat++) {
         opd_dnnl_sum sum = { 0, 0 };

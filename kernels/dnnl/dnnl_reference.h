@@ -42,6 +42,15 @@ long double opd_dnnl_read(const opd_dnnl_source *source, const int64_t *index);
 long double opd_dnnl_round(const opd_dnnl_definition *of, long double value);
 /* out += a * b */
 void opd_dnnl_add(opd_dnnl_sum *out, const opd_dnnl_definition *of, long double a, long double b);
+bool opd_dnnl_is_wanted(const opd_dnnl_definition *of, const char *name);
+/* Counts over positions, the last dimension fastest; false after the last. */
+bool opd_dnnl_next(int64_t *at, const int64_t *sizes, int count);
+/* Is there an input position under an output position and a kernel element? */
+bool opd_dnnl_under(int64_t *image, const opd_dnnl_definition *of, const int64_t *sizes, const int64_t *result,
+                    const int64_t *kernel);
+/* Is there an output position whose window has the input position at a kernel element? */
+bool opd_dnnl_over(int64_t *result, const opd_dnnl_definition *of, const int64_t *sizes, const int64_t *image,
+                   const int64_t *kernel);
 bool opd_dnnl_source_of(opd_dnnl_source *out, const opd_call *call, const char *name);
 /* A function of oneDNN's element-wise algorithms, or its derivative; x is what the algorithm takes: src, or dst for "..._use_dst_for_bwd". False: unknown. */
 bool opd_dnnl_function(opd_dnnl_sum *out, const char *alg, long double x, long double alpha, long double beta,

@@ -17,12 +17,7 @@ static double elements(const opd_call *call, const char *name)
 
 static double symbol(const opd_call *call, const char *name)
 {
-    for (int i = 0; i < call->symbol_count; i++) {
-        if (strcmp(call->symbols[i].name, name) == 0) {
-            return (double)call->symbols[i].i;
-        }
-    }
-    return 1;
+    return (double)opd_dnnl_symbol(call, name, 1);
 }
 
 double opd_dnnl_work(const opd_call *call)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """oneDNN primitives recorded, replayed and reduced: dnnl_cases.py BUILD CASE. Each case is a function named by behaviour."""
+import collections
 import glob
 import json
 import os
@@ -30,6 +31,15 @@ CNN = """
         steps.step()
     print(float(loss))
 """
+# What dnnl_victim.c executes, by its main().
+EXECUTED = {"convolution forward": 4, "convolution backward_data": 3, "convolution backward_weights": 3,
+            "deconvolution forward": 1, "deconvolution backward_data": 1, "deconvolution backward_weights": 1,
+            "inner_product forward": 1, "inner_product backward_data": 1, "inner_product backward_weights": 1,
+            "matmul": 3, "concat": 1, "sum": 1, "binary": 3, "eltwise forward": 10, "eltwise backward_data": 10,
+            "softmax forward": 1, "softmax backward_data": 1, "logsoftmax forward": 1, "logsoftmax backward_data": 1,
+            "pooling forward": 3, "pooling backward_data": 3,
+            "layer_normalization forward": 1, "layer_normalization backward": 1,
+            "batch_normalization forward": 3, "batch_normalization backward": 2}
 ENCODER = """
     import torch
     torch.manual_seed(2)
@@ -111,15 +121,9 @@ def every_primitive_is_recorded_right_and_replays_bitwise():
     wrong = [(item["call"]["name"], item["verdict"], item["call"]["attributes"]) for item in found
              if item["verdict"] != "PASS"]
     assert not wrong, wrong
-    names = [item["call"]["name"] for item in found]
-    for name in ["convolution", "deconvolution", "inner_product"]:
-        for direction in ["forward", "backward_data", "backward_weights"]:
-            assert f"{name} {direction}" in names, (name, direction)
-    for name in ["softmax", "logsoftmax", "eltwise", "pooling"]:
-        assert f"{name} forward" in names and f"{name} backward_data" in names, name
-    for name in ["layer_normalization", "batch_normalization"]:
-        assert f"{name} forward" in names and f"{name} backward" in names, name
-    assert names.count("matmul") == 3 and {"reorder", "concat", "sum", "binary"} <= set(names), names
+    names = collections.Counter(item["call"]["name"] for item in found)
+    assert names.pop("reorder") > 0  # how many more depends on the layouts that the CPU's implementations like
+    assert names == EXECUTED, names
 
 
 def primitives_stay_inside_their_operands():

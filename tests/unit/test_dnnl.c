@@ -213,6 +213,39 @@ static void attributes_that_are_not_known_leave_a_call_without_operator(void **s
     assert_int_equal(opd_dnnl_call(&call, args, &facts), OPD_E_UNSUPPORTED);
 }
 
+/* A file whose views are smaller than its layouts say: the library, and the reference, go by the layouts. */
+static void storage_that_its_layout_does_not_fit_is_refused(void **state)
+{
+    static float storage[2 * 10 * 5 * 10];
+    static float filter[2 * 5 * 3 * 3 * 2];
+    dnnl_convolution_desc_t op = gradient();
+    opd_dnnl_facts facts = { .kind = dnnl_convolution,
+                             .descriptor = &op,
+                             .implementation = "",
+                             .memory = find_memory,
+                             .context = &op,
+                             .output_scale = 1 };
+    dnnl_memory_desc_t desc;
+    opd_call call;
+    int args[OPD_MAX_OPERANDS];
+    long double value[180];
+    const opd_operand *overflow;
+    char text[256];
+    (void)state;
+    assert_int_equal(opd_dnnl_call(&call, args, &facts), OPD_OK);
+    for (int i = 0; i < 3; i++) {
+        call.operands[i].view.data = i == 2 ? filter : storage;
+    }
+    assert_true(opd_call_check(&call, text, sizeof text, &overflow));
+    assert_int_equal(opd_reference_run(value, NULL, &call, 2), OPD_OK);
+    call.operands[0].view.stride[0] = 0; /* one image for two */
+    assert_false(opd_call_check(&call, text, sizeof text, &overflow));
+    assert_non_null(strstr(text, "src"));
+    assert_int_equal(opd_dnnl_memory_desc(&desc, &call, 0), OPD_E_INVALID);
+    assert_int_equal(opd_dnnl_memory_desc(&desc, &call, 1), OPD_OK);
+    assert_int_not_equal(opd_reference_run(value, NULL, &call, 2), OPD_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +255,7 @@ int main(void)
         cmocka_unit_test(descriptor_comes_back_from_its_call),
         cmocka_unit_test(sizes_of_results_follow_a_changed_symbol),
         cmocka_unit_test(attributes_that_are_not_known_leave_a_call_without_operator),
+        cmocka_unit_test(storage_that_its_layout_does_not_fit_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
