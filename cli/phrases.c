@@ -172,13 +172,18 @@ void opd_phrase_flags(char *text, size_t size, const opd_call *call)
         { OPD_CALL_FROM_LIBRARY, "from a library" },
         { OPD_CALL_AMBIGUOUS, "first of several providers" },
         { OPD_CALL_ABI_SUSPECT, "integer width suspect" },
+        { OPD_CALL_VIEW, "computes nothing" },
     };
     text[0] = '\0';
     add_flags(text, size, call->flags, words, OPD_COUNT(words));
     if (call->bad_arg > 0) {
         add(text, size, " %d of %s", call->bad_arg, call->symbol[0] != '\0' ? call->symbol : call->name);
     }
-    if (call->op == NULL) {
+    if (opd_call_is_foreign(call)) { /* "aten", or "torch:" and a library's own name space */
+        const char *space = strchr(call->domain, ':');
+        add(text, size, "%sPyTorch operator of %s", text[0] == '\0' ? "" : ", ",
+            space != NULL ? space + 1 : call->domain);
+    } else if (call->op == NULL) {
         add(text, size, "%soperator unknown to this build", text[0] == '\0' ? "" : ", ");
     }
 }

@@ -35,37 +35,6 @@ void opd_record_fill(const char *operand, const opd_tensor *view, const opd_fill
     opd_record_recipe(operand, fill);
 }
 
-/* A place for name; NULL: there is none left. */
-static opd_shown *add_watch(opd_process *process, const char *name)
-{
-    uint32_t index = atomic_load(&process->shown_count);
-    index = index < OPD_SHOWN_COUNT ? atomic_fetch_add(&process->shown_count, 1) : index;
-    if (index >= OPD_SHOWN_COUNT) {
-        return NULL;
-    }
-    snprintf(process->shown[index].name, sizeof(process->shown[index].name), "%s", name != NULL ? name : "");
-    return &process->shown[index];
-}
-
-/* Beside the event, which later ones overwrite. */
-static void keep_seed(opd_process *process, const char *name, uint64_t seed)
-{
-    opd_shown *found = NULL;
-    uint32_t count = atomic_load(&process->shown_count);
-    for (uint32_t i = 0; i < count && i < OPD_SHOWN_COUNT && found == NULL; i++) {
-        opd_shown *watch = &process->shown[i];
-        bool is_it = atomic_load(&watch->is_set) != 0 && watch->address == 0 &&
-                     strncmp(watch->name, name != NULL ? name : "", sizeof(watch->name) - 1) == 0;
-        found = is_it ? watch : NULL;
-    }
-    found = found != NULL ? found : add_watch(process, name);
-    if (found != NULL) {
-        memcpy(found->state, &seed, sizeof(seed));
-        found->bytes = sizeof(seed);
-        atomic_store(&found->is_set, 1);
-    }
-}
-
 void opd_record_generator(const char *name, uint64_t seed)
 {
     if (opd_api_other != NULL) {
@@ -75,7 +44,7 @@ void opd_record_generator(const char *name, uint64_t seed)
     opd_api_event("seed", name, (int64_t)seed);
     opd_slot *slot = opd_api_enter(__builtin_frame_address(0));
     if (slot != NULL) {
-        keep_seed(opd_recorder.process, name, seed);
+        opd_shown_keep(opd_recorder.process, name, seed);
         opd_api_leave(slot);
     }
 }
@@ -90,15 +59,9 @@ bool opd_record_watch(const char *name, const void *address, uint32_t bytes)
     if (slot == NULL) {
         return false;
     }
-    opd_shown *watch = add_watch(opd_recorder.process, name);
-    if (watch != NULL) {
-        watch->address = (uint64_t)(uintptr_t)address;
-        watch->bytes = bytes;
-        atomic_store(&watch->is_set, 1);
-        opd_shown_take(watch);
-    }
+    bool is_watched = opd_shown_watch(opd_recorder.process, name, address, bytes);
     opd_api_leave(slot);
-    return watch != NULL;
+    return is_watched;
 }
 
 void opd_record_point(const char *name, opd_dtype dtype, const void *data, int64_t count)

@@ -288,6 +288,9 @@ static void attach_process(void)
         }
         munmap(before, before_bytes);
     }
+    if (here->process != NULL) {
+        opd_shown_enter_early(here->process);
+    }
     atomic_store(&is_populating, false); /* before a fork, by a thread that is not here */
     opd_known_reset();
     opd_firsts_reset();
@@ -295,6 +298,12 @@ static void attach_process(void)
         opd_here_wake();
     }
     atomic_store(&here->guard->epoch, atomic_fetch_add(&epochs, 1) + 1);
+}
+
+bool opd_here_is_attached(void)
+{
+    const opd_here *here = &opd_recorder;
+    return here->guard != NULL && atomic_load(&here->guard->epoch) > EPOCH_ATTACHING && here->process != NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------- threads */
@@ -415,6 +424,7 @@ opd_slot *opd_here_attach_thread(void)
             pthread_setspecific(thread_key, slot);
         }
         opd_thread.slot = slot;
+        opd_shown_tell_early(slot);
         opd_crash_take_stack();
     } else {
         atomic_fetch_add(&here->process->threads_lost, 1);

@@ -122,8 +122,20 @@ void opd_here_release_signals(const sigset_t *old);
 /* Pages made present, by the kernel or by allocating the file's blocks; never a fault. */
 bool opd_here_populate(void *start, uint64_t bytes);
 
-/* The state of a watched generator, as it is now. */
-void opd_shown_take(opd_shown *watch);
+/* Is this process attached, and recorded? Attaches nothing. */
+bool opd_here_is_attached(void);
+
+/* A seed by the generator's name, in place of the one before; a generator whose state lies at address. false: no room. */
+bool opd_shown_keep(opd_process *process, const char *name, uint64_t seed);
+bool opd_shown_watch(opd_process *process, const char *name, const void *address, uint32_t bytes);
+/*
+ * The same for a process that is not attached yet, and never will be if it makes no call: address NULL is a seed. name stays. Entered by
+ * opd_shown_enter_early when it is attached.
+ */
+void opd_shown_note_early(const char *name, const void *address, uint32_t bytes, uint64_t seed);
+void opd_shown_enter_early(opd_process *process);
+/* Notes such seeds in the ring of the first thread that is attached. */
+void opd_shown_tell_early(opd_slot *slot);
 /* Those of all, before a trigger fires. */
 void opd_shown_take_all(opd_process *process);
 /* After a fork: the child's generators lie where the parent's do. */

@@ -23,6 +23,7 @@ from opsdebug_aten import (ABSENT, COMPLEX, FRESH, INT, INTS, MAX_ATTRS, MAX_INT
 
 KNOWN = "1.13"  # the versions of PyTorch whose dispatch modes this was written for
 ENTRIES = 1024  # described keys that are kept
+GENERATORS = 4  # of NumPy that are watched, beside its global one
 NOTHING = -1
 
 
@@ -440,6 +441,52 @@ def torch_state_at(torch):
     return (where + offset - 16, len(words) + 16) if offset >= 16 else None
 
 
+def numpy_state_of(bits):
+    """
+    Where a bit generator of NumPy keeps its state: (address, bytes), None when that is not known.
+    sources: numpy/random/src/*/*.h, version 1.24
+    """
+    at = bits.ctypes.state_address
+    name = type(bits).__name__
+    first, second = struct.unpack("<QQ", ctypes.string_at(at, 16))
+    if name in ("PCG64", "PCG64DXSM"):  # a pointer to state and increment, 128 bits each
+        return first, 32
+    if name == "Philox":  # pointers to the counter of 256 bits and, directly before it, to the key of 128
+        return (second, 48) if first == second + 16 else None
+    return {"MT19937": (at, 2500), "SFC64": (at, 32)}.get(name)
+
+
+class Generators:
+    """Generators of NumPy that are watched: kept, so that their states stay where they are."""
+
+    def __init__(self, numpy, library):
+        self.numpy, self.library, self.kept = numpy, library, []
+
+    def add(self, generator):
+        bits = generator.bit_generator
+        found = None if any(bits is kept for kept in self.kept) else numpy_state_of(bits)
+        name = f"numpy.Generator-{len(self.kept) + 1}.{type(bits).__name__}"
+        if found is not None and len(self.kept) < GENERATORS and self.library.watch(name.encode(), *found):
+            self.kept.append(bits)
+
+    def start(self):
+        """Those that are there, and those that default_rng makes."""
+        made = self.numpy.random.default_rng
+
+        @functools.wraps(made)
+        def default_rng(*arguments, **named):
+            generator = made(*arguments, **named)
+            try:
+                self.add(generator)
+            except (AttributeError, TypeError, ValueError):
+                pass
+            return generator
+        for item in gc.get_objects():
+            if type(item) is self.numpy.random.Generator:  # isinstance would ask lazy modules what they are
+                self.add(item)
+        self.numpy.random.default_rng = default_rng
+
+
 def watch_generators(torch, library):
     """Seeds and states of the random generators in reach. What is not where it is looked for is left out."""
     library.generator(b"torch.initial_seed", torch.initial_seed() & (2 ** 64 - 1))
@@ -458,6 +505,7 @@ def watch_generators(torch, library):
         if "numpy.random" in sys.modules:
             numpy = sys.modules["numpy"]
             library.watch(b"numpy.random", numpy.random.mtrand._rand._bit_generator.ctypes.state_address, 2500)
+            Generators(numpy, library).start()
         if "random" in sys.modules:
             library.watch(b"random", id(sys.modules["random"]._inst) + object.__basicsize__, 2500)
     except (AttributeError, TypeError, ValueError):

@@ -441,4 +441,49 @@ def seeds_of_the_c_library_are_noted():
         assert seeds == {"srand48": "-3", "srand": "8", "srandom": "9", "seed48": str(1 + (2 << 16) + (3 << 32))}, seeds
 
 
+def a_process_that_only_seeds_leaves_nothing():
+    """Not the program itself, which is always there, but what it starts."""
+    need_numpy()
+    seeds = f"{PYTHON} -c 'import ctypes; c = ctypes.CDLL(None); c.srand(5); c.srand48(7); print(1)'"
+    run = same_as_alone(["/bin/sh", "-c", f"{seeds}; {seeds}; echo end"], ["trigger=exit"])
+    assert [bundle.head["kind"] for bundle in run.runs] == ["run"] and run.report["processes"] == "1", run.report
+    assert "sh" in run.runs[0].head["program"] and len(run.failures) == 1, run.failures
+    assert not [event for bundle in run.runs + run.failures for event in bundle.events if event["kind"] == "seed"]
+
+
+def seeds_before_the_first_call_are_told_with_it():
+    """Of a process that is attached by its first call, by a generator's last seed."""
+    need_numpy()
+    run = same_as_alone(["/bin/sh", "-c", f"""{PYTHON} -c 'import ctypes
+c = ctypes.CDLL(None); c.srand(5); c.srand(6); c.srand48(ctypes.c_long(7))
+import numpy as np
+print(np.ones((2, 2)) @ np.ones((2, 2)))'; echo end"""], ["trigger=exit"])
+    python = [bundle for bundle in run.runs + run.failures if "python" in bundle.head["program"]]
+    assert len(python) == 2, [bundle.head for bundle in run.runs + run.failures]
+    for bundle in python:
+        seeds = {event["name"]: event["value"] for event in bundle.events if event["kind"] == "seed"}
+        assert seeds == {"srand": "6", "srand48": "7"}, (bundle.path, bundle.events)
+
+
+def state_of_drand48_is_that_of_the_trigger():
+    """Checked by the generator's rule: X' = 0x5deece66d X + 0xb modulo 2^48, seeded with seed, 0x330e."""
+    need_numpy()
+    run = same_as_alone(script("""
+        import ctypes
+        import numpy as np
+        c = ctypes.CDLL(None)
+        c.drand48.restype = ctypes.c_double
+        c.srand48(ctypes.c_long(11))
+        print([c.drand48() for i in range(3)])
+        print(np.full((2, 2), 1e300) @ np.full((2, 2), 1e300))
+        print(c.drand48())
+        """))
+    state = 11 << 16 | 0x330e
+    for _ in range(3):
+        state = (0x5deece66d * state + 0xb) % 2 ** 48
+    found = states(run.failures[0])
+    assert run.failures[0].failure["outcome"] == "inf" and list(found) == ["drand48"], found
+    assert found["drand48"][:6] == state.to_bytes(6, "little"), (found, state)
+
+
 main(globals())

@@ -210,4 +210,36 @@ def other_version_or_none_costs_one_line_and_no_more():
     assert (run.status, run.stdout, run.stderr) == (0, "no site\n", "")
 
 
+def states_of_numpy_generators_are_those_of_the_trigger():
+    """Against what the generators say of themselves."""
+    need_torch()
+    run = same_as_alone(script("""
+        import numpy as np
+        first = np.random.default_rng(1)
+        import torch
+        second = np.random.default_rng(2)
+        other = np.random.Generator(np.random.SFC64(3))
+        first.standard_normal(5); second.standard_normal(7)
+        for generator in (first, second):
+            state = generator.bit_generator.state["state"]
+            print((state["state"].to_bytes(16, "little") + state["inc"].to_bytes(16, "little")).hex())
+        torch.ones(2) / 0
+        first.standard_normal(9); second.standard_normal(9)
+        """), TORCH)
+    found = {name: state.hex() for name, state in states(run.failures[0]).items() if "PCG64" in name}
+    assert found == {f"numpy.Generator-{i + 1}.PCG64": line for i, line in enumerate(run.stdout.split())}, (found, run.stdout)
+
+
+def operators_of_pytorch_are_told_as_such():
+    need_torch()
+    run = Run(script("""
+        import torch
+        (torch.ones(2, 3).view(6) / 0)
+        """), TORCH)
+    shown = ops_debug("show", run.failures[0].path, "--all")[1]
+    assert "unknown" not in shown and "PyTorch operator of aten" in shown and "computes nothing, PyTorch" in shown, shown
+    notes = [call["flags"] for call in json.loads(ops_debug("show", run.failures[0].path, "--json")[1])["calls"] if call["domain"] == "aten"]
+    assert len(notes) == 3 and all("PyTorch operator of aten" in text for text in notes), notes
+
+
 main(globals())

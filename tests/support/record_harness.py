@@ -103,6 +103,13 @@ def same_as_alone(program, options=(), env=None):
     return run
 
 
+def states(bundle):
+    """The bytes of the generators' states by their names."""
+    found = [event["name"].split() + [event["value"]] for event in bundle.events if event["kind"] == "state"]
+    return {name: subprocess.run([PROBE, "content", bundle.path, digest, size], check=True, capture_output=True).stdout
+            for name, digest, size in found}
+
+
 def script(text):
     return [PYTHON, "-c", textwrap.dedent(text)]
 

@@ -5,6 +5,7 @@
  *   record_probe run OUT [capture=C] [trigger=T] [budget=BYTES] [match=G] [range=A:B] [sample=N] [bundles=N] -- PROGRAM...
  *   record_probe recover OUT
  *   record_probe dump BUNDLE
+ *   record_probe content BUNDLE DIGEST BYTES    a content that is bytes, as it is
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -207,6 +208,25 @@ static int dump(const char *path)
     return 0;
 }
 
+static int put_content(const char *path, const char *text, int64_t size)
+{
+    static uint8_t bytes[1 << 16];
+    opd_bundle *bundle;
+    opd_digest digest;
+    opd_tensor view;
+    if (size > (int64_t)sizeof(bytes) || opd_tensor_contiguous(&view, OPD_U8, 1, &size, NULL) != OPD_OK ||
+        strlen(text) != 2 * sizeof(digest.bytes) || opd_bundle_open(&bundle, path) != OPD_OK) {
+        return fail("content");
+    }
+    for (size_t i = 0; i < sizeof(digest.bytes); i++) {
+        const char pair[] = { text[2 * i], text[2 * i + 1], '\0' };
+        digest.bytes[i] = (uint8_t)strtoul(pair, NULL, 16);
+    }
+    opd_status status = opd_bundle_tensor(bytes, (size_t)size, bundle, &digest, &view);
+    opd_bundle_close(bundle);
+    return status == OPD_OK && fwrite(bytes, 1, (size_t)size, stdout) == (size_t)size ? 0 : fail("content");
+}
+
 int main(int count, char **words)
 {
     if (count >= 3 && strcmp(words[1], "run") == 0) {
@@ -222,6 +242,9 @@ int main(int count, char **words)
     }
     if (count == 3 && strcmp(words[1], "dump") == 0) {
         return dump(words[2]);
+    }
+    if (count == 5 && strcmp(words[1], "content") == 0) {
+        return put_content(words[2], words[3], strtoll(words[4], NULL, 10));
     }
     fprintf(stderr, "record_probe run OUT [KEY=VALUE...] -- PROGRAM | recover OUT | dump BUNDLE\n");
     return 2;
