@@ -81,14 +81,15 @@ static bool prepare_now(opd_dnnl_primitive *out, const opd_target *target, const
 }
 
 /* Its frame is large: not in the way of what is known. */
-static __attribute__((noinline)) void begin_unknown(opd_wrapped *frame, opd_dnnl_execution *execution,
+static __attribute__((noinline)) void begin_unknown(opd_wrapped *frame, const opd_dnnl_execution *execution,
                                                     const_dnnl_primitive_t primitive)
 {
     opd_dnnl_primitive now;
     frame->slot = NULL;
     if (execution->args != NULL && prepare_now(&now, execution->target, primitive, execution->args, execution->count)) {
-        execution->primitive = &now;
-        opd_dnnl_begin(frame, &dnnl_primitive_execute_site, execution);
+        opd_dnnl_execution known = *execution; /* what points to now ends with it */
+        known.primitive = &now;
+        opd_dnnl_begin(frame, &dnnl_primitive_execute_site, &known);
     }
 }
 

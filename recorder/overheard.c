@@ -58,23 +58,23 @@ __attribute__((constructor)) static void prepare(void)
     find_true();
 }
 
-OPD_PUBLIC int sigaction(int number, const struct sigaction *action, struct sigaction *old)
+OPD_PUBLIC int sigaction(int sig, const struct sigaction *act, struct sigaction *oact)
 {
     find_true();
-    int status = true_sigaction.function(number, action, old);
-    if (status == 0 && action != NULL) {
-        opd_crash_replaced(number, action);
+    int status = true_sigaction.function(sig, act, oact);
+    if (status == 0 && act != NULL) {
+        opd_crash_replaced(sig, act);
     }
     return status;
 }
 
-OPD_PUBLIC __sighandler_t signal(int number, __sighandler_t handler)
+OPD_PUBLIC __sighandler_t signal(int sig, __sighandler_t handler)
 {
     find_true();
-    __sighandler_t old = true_signal.function(number, handler);
+    __sighandler_t old = true_signal.function(sig, handler);
     if (old != SIG_ERR) {
         struct sigaction action = { .sa_handler = handler };
-        opd_crash_replaced(number, &action);
+        opd_crash_replaced(sig, &action);
     }
     return old;
 }

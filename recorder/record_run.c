@@ -107,19 +107,19 @@ opd_status opd_collector_make_out(char *absolute, size_t size, const char *out)
 }
 
 /* What is there already is kept, as NAME.old: nothing is lost, and the program is not kept waiting for an answer. */
-static opd_status keep_old(opd_claim *claim, const char *out)
+static opd_status keep_old(opd_claim *claim, const char *path)
 {
-    char old[4400];
+    char aside[4400];
     struct stat found;
-    opd_status status = opd_claim_take(claim, out); /* for as long as it lasts: the one bundle may come at any time */
-    if (status != OPD_OK || lstat(out, &found) != 0) {
+    opd_status status = opd_claim_take(claim, path); /* for as long as it lasts: the one bundle may come at any time */
+    if (status != OPD_OK || lstat(path, &found) != 0) {
         return status;
     }
-    snprintf(old, sizeof(old), "%s.old", out);
+    snprintf(aside, sizeof(aside), "%s.old", path);
     if (S_ISDIR(found.st_mode)) {
-        status = opd_fail(OPD_E_IO, "%s: is a folder; a name that ends in " OPD_SUFFIX " is that of one bundle", out);
-    } else if (rename(out, old) != 0) {
-        status = opd_fail(OPD_E_IO, "%s: cannot be kept as %s: %s", out, old, strerror(errno));
+        status = opd_fail(OPD_E_IO, "%s: is a folder; a name that ends in " OPD_SUFFIX " is that of one bundle", path);
+    } else if (rename(path, aside) != 0) {
+        status = opd_fail(OPD_E_IO, "%s: cannot be kept as %s: %s", path, aside, strerror(errno));
     }
     if (status != OPD_OK) {
         opd_claim_release(claim);

@@ -298,63 +298,85 @@ static void describe_failure(window *at, opd_call *call)
     }
 }
 
+/* Where the reading of one thread's ring has got to. */
+typedef struct ring_reading {
+    const opd_slot *slot;
+    uint32_t index;
+    uint32_t tid; /* of the call before */
+    opd_recipes recipes;
+} ring_reading;
+
+/* A call and all it stands on. */
+static opd_status put_call(window *at, ring_reading *reading, opd_call *call)
+{
+    opd_status status = OPD_OK;
+    if (reading->tid != call->thread) {
+        char name[17];
+        snprintf(name, sizeof(name), "%.16s", reading->slot->name);
+        reading->tid = call->thread;
+        status = opd_writer_thread(at->writer, (uint32_t)at->watched->pid, call->thread, name);
+    }
+    if (status == OPD_OK) {
+        status = note_operands(at, call, at->collector->record);
+    }
+    if (status == OPD_OK) {
+        status = map_module(at, &call->provider);
+    }
+    if (status == OPD_OK) {
+        status = map_module(at, &call->caller);
+    }
+    if (status == OPD_OK) {
+        status = opd_writer_call(at->writer, call);
+    }
+    if (status == OPD_OK) {
+        status = opd_recipes_put(&reading->recipes, at->writer, call);
+    }
+    return status;
+}
+
+/* A record of the ring: a call, an event, or neither. */
+static opd_status put_record(window *at, ring_reading *reading)
+{
+    opd_collector *collector = at->collector;
+    opd_call *call = collector->call;
+    opd_event event;
+    if (opd_decode_call(call, collector, at->watched, collector->record) != OPD_OK) {
+        if (opd_decode_event(&event, collector, collector->record) != OPD_OK) {
+            return OPD_OK;
+        }
+        opd_recipes_note(&reading->recipes, &event);
+        return opd_writer_event(at->writer, &event);
+    }
+    size_t first = at->content_count;
+    opd_status status = put_call(at, reading, call);
+    if (status != OPD_OK) {
+        return status;
+    }
+    at->calls++;
+    if (reading->index == at->trigger->slot && call->number == at->trigger->number &&
+        call->thread == at->trigger->tid) {
+        describe_failure(at, call);
+        opd_inquest_place(&at->crash, call); /* of no crash, no address: nothing */
+        at->failing_first = first;
+        at->failing_end = at->content_count;
+    }
+    return OPD_OK;
+}
+
 /* All calls that the ring of one thread still has. */
 static opd_status put_slot(window *at, uint32_t index)
 {
-    opd_collector *collector = at->collector;
     opd_slot *slot = &at->watched->process->slots[index];
-    opd_ring_record *record = collector->record;
-    opd_call *call = collector->call;
+    ring_reading reading = { .slot = slot, .index = index };
     uint64_t position = opd_ring_oldest(slot);
-    uint32_t tid = 0;
-    opd_recipes recipes = { .count = 0 };
     opd_ring_result result;
-    while ((result = opd_ring_read(slot, &position, record)) != OPD_RING_EMPTY) {
-        if (result != OPD_RING_RECORD || opd_decode_call(call, collector, at->watched, record) != OPD_OK) {
-            opd_event event;
-            if (result == OPD_RING_RECORD && opd_decode_event(&event, collector, record) == OPD_OK) {
-                opd_recipes_note(&recipes, &event);
-                if (opd_writer_event(at->writer, &event) != OPD_OK) {
-                    return OPD_E_IO;
-                }
-            }
-            continue;
-        }
-        opd_status status = OPD_OK;
-        size_t first = at->content_count;
-        if (tid != call->thread) {
-            char name[17];
-            snprintf(name, sizeof(name), "%.16s", slot->name);
-            tid = call->thread;
-            status = opd_writer_thread(at->writer, (uint32_t)at->watched->pid, tid, name);
-        }
-        if (status == OPD_OK) {
-            status = note_operands(at, call, record);
-        }
-        if (status == OPD_OK) {
-            status = map_module(at, &call->provider);
-        }
-        if (status == OPD_OK) {
-            status = map_module(at, &call->caller);
-        }
-        if (status == OPD_OK) {
-            status = opd_writer_call(at->writer, call);
-        }
-        if (status == OPD_OK) {
-            status = opd_recipes_put(&recipes, at->writer, call);
-        }
-        if (status != OPD_OK) {
-            return status;
-        }
-        at->calls++;
-        if (index == at->trigger->slot && call->number == at->trigger->number && call->thread == at->trigger->tid) {
-            describe_failure(at, call);
-            opd_inquest_place(&at->crash, call); /* of no crash, no address: nothing */
-            at->failing_first = first;
-            at->failing_end = at->content_count;
+    opd_status status = OPD_OK;
+    while (status == OPD_OK && (result = opd_ring_read(slot, &position, at->collector->record)) != OPD_RING_EMPTY) {
+        if (result == OPD_RING_RECORD) {
+            status = put_record(at, &reading);
         }
     }
-    return OPD_OK;
+    return status;
 }
 
 static void take_crash(window *at)
