@@ -128,8 +128,12 @@ static void close_up(opd_tensor *view)
     int64_t step = 1;
     for (int k = view->rank - 1; k >= 0; k--) {
         int d = order[k];
-        if (view->stride[d] != 0 && !__builtin_mul_overflow(step, 1, &view->stride[d])) {
-            (void)__builtin_mul_overflow(step, view->shape[d] > 0 ? view->shape[d] : 1, &step);
+        if (view->stride[d] == 0) {
+            continue;
+        }
+        view->stride[d] = step;
+        if (__builtin_mul_overflow(step, view->shape[d] > 0 ? view->shape[d] : 1, &step)) {
+            step = INT64_MAX; /* which no check of the view lets through */
         }
     }
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of outcomes, as commands print them and file names carry them. */
-#include <string.h>
 
 #include <opsdebug/bundle.h>
 
@@ -31,14 +30,4 @@ static const char *const names[] = {
 const char *opd_outcome_name(opd_outcome outcome)
 {
     return (unsigned)outcome < OPD_COUNT(names) ? names[outcome] : "?";
-}
-
-opd_outcome opd_outcome_parse(const char *name)
-{
-    for (unsigned i = 0; i < OPD_COUNT(names); i++) {
-        if (strcmp(names[i], name) == 0) {
-            return (opd_outcome)i;
-        }
-    }
-    return OPD_OUTCOME_OK;
 }

@@ -127,15 +127,21 @@ uint64_t opd_record_begin(const opd_call *call)
     return slot != NULL ? opd_api_begin(slot, call, (uint64_t)(uintptr_t)__builtin_frame_address(0)) : 0;
 }
 
-opd_open_call *opd_api_open(opd_slot *slot, uint64_t token)
+opd_open_call *opd_api_open(opd_slot **out, uint64_t token, const void *frame)
 {
     uint32_t depth = (uint32_t)(token & 255);
+    opd_slot *slot = token != 0 && opd_here_is_same() ? opd_api_enter(frame) : NULL;
+    if (slot == NULL) {
+        return NULL;
+    }
     if (depth == 0 || depth > slot->depth || slot->open[depth - 1].position << 8 >> 8 != token >> 8) {
+        opd_api_leave(slot);
         return NULL;
     }
     while (slot->depth > depth) {
         opd_calls_lose(slot);
     }
+    *out = slot;
     return &slot->open[depth - 1];
 }
 
@@ -167,16 +173,11 @@ void opd_record_end(uint64_t token, const opd_call *call, int status)
         return;
     }
     uint64_t now = token != 0 ? opd_here_ticks() : 0;
-    opd_slot *slot = token != 0 && opd_here_is_same() ? opd_api_enter(__builtin_frame_address(0)) : NULL;
-    if (slot == NULL) {
-        return;
+    opd_slot *slot;
+    opd_open_call *open = opd_api_open(&slot, token, __builtin_frame_address(0));
+    if (open != NULL) {
+        opd_api_complete(slot, open, call, status, now);
     }
-    opd_open_call *open = opd_api_open(slot, token);
-    if (open == NULL) {
-        opd_api_leave(slot); /* not an open call of this thread */
-        return;
-    }
-    opd_api_complete(slot, open, call, status, now);
 }
 
 void opd_api_event(const char *kind, const char *name, int64_t value)

@@ -50,8 +50,8 @@ void opd_api_head(opd_slot *slot, uint64_t at, uint32_t size, opd_record_kind ki
 #define OPD_EVENT_NAME 96 /* bytes of an event's name */
 void opd_api_event(const char *kind, const char *name, int64_t value);
 
-/* The open call of a token, what is open inside it given up; NULL: it is none of this thread. */
-opd_open_call *opd_api_open(opd_slot *slot, uint64_t token);
+/* Enters as opd_api_enter does. The open call of a token, what is open inside it given up; NULL: it is none of this thread, which is left. */
+opd_open_call *opd_api_open(opd_slot **out, uint64_t token, const void *frame);
 
 /* Begins a call whose slot is entered, with a record of its own that says all; leaves the slot. frame: as opd_open_call has it. */
 uint64_t opd_api_begin(opd_slot *slot, const opd_call *call, uint64_t frame);

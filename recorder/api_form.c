@@ -62,7 +62,7 @@ static uint64_t begin(opd_slot *slot, uint32_t form, opd_call *call, const uint6
     if (opd_calls_reserve(slot, &open->position, size)) {
         uint64_t at = open->position;
         opd_api_head(slot, at, size, OPD_RECORD_FORM, count, operands);
-        opd_ring_set(slot, at + OPD_R_MODULES, (uint64_t)opd_here_mxcsr() << 48 | (call->provider & 0xffff));
+        opd_ring_set(slot, at + OPD_R_MODULES, opd_ring_get(slot, at + OPD_R_MODULES) | (call->provider & 0xffff));
         opd_ring_set(slot, at + OPD_R_STATE, operands > 0 ? OPD_STATE_PUBLISHED : OPD_STATE_SUBMITTED);
         put_words(slot, at + OPD_R_WORDS, form, words, count - 1);
         opd_ring_publish(slot, at, size);
@@ -125,13 +125,9 @@ void opd_record_end_as(uint64_t token, uint32_t form, opd_call *call, const uint
         return;
     }
     uint64_t now = token != 0 ? opd_here_ticks() : 0;
-    opd_slot *slot = token != 0 && opd_here_is_same() ? opd_api_enter(__builtin_frame_address(0)) : NULL;
-    if (slot == NULL) {
-        return;
-    }
-    opd_open_call *open = opd_api_open(slot, token);
+    opd_slot *slot;
+    opd_open_call *open = opd_api_open(&slot, token, __builtin_frame_address(0));
     if (open == NULL) {
-        opd_api_leave(slot);
         return;
     }
     if (opd_api_is_plausible(call)) {
@@ -149,6 +145,13 @@ void opd_record_note_as(uint32_t form, opd_call *call, const uint64_t *words)
     }
     opd_record_end_as(opd_record_begin_as(form, call, words), form, call, words, 0);
 }
+
+/* Numbers that opsdebug_aten.py has as well; sizes are compared when it starts. */
+_Static_assert(OPD_ROLE_IN == 1 && OPD_ROLE_OUT == 2 && OPD_ROLE_INOUT == 3 && OPD_OPERAND_FRESH == 1 << 7 &&
+                   OPD_OPERAND_STATE == 1 << 8 && OPD_OPERAND_ABSENT == 1 << 6 && OPD_CALL_VIEW == 1 << 10 &&
+                   OPD_VALUE_INT == 1 && OPD_VALUE_REAL == 2 && OPD_VALUE_COMPLEX == 3 && OPD_VALUE_TEXT == 5 &&
+                   OPD_VALUE_INTS == 6,
+               "as the module for PyTorch has them");
 
 void opd_record_layout(uint32_t bytes[4])
 {

@@ -7,6 +7,7 @@
 #include <opsdebug/random.h>
 
 #include "api.h"
+#include "ring_note.h"
 
 static const char *const fill_names[] = {
 #define OPD_X(name, text) [OPD_FILL_##name] = (text),
@@ -41,9 +42,9 @@ void opd_record_generator(const char *name, uint64_t seed)
         opd_api_other->generator(name, seed);
         return;
     }
-    opd_api_event("seed", name, (int64_t)seed);
     opd_slot *slot = opd_api_enter(__builtin_frame_address(0));
     if (slot != NULL) {
+        opd_note_put(slot, "seed", name, (int64_t)seed);
         opd_shown_keep(opd_recorder.process, name, seed);
         opd_api_leave(slot);
     }

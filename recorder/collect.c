@@ -72,6 +72,7 @@ static void fill_control(opd_control *control, const opd_record_options *options
         used += (size_t)count;
     }
     control->layout = OPD_SESSION_LAYOUT;
+    control->control_bytes = sizeof(opd_control);
     control->process_bytes = sizeof(opd_process);
     atomic_store(&control->state, OPD_SESSION_OPEN);
     control->magic = OPD_SESSION_MAGIC;
@@ -181,8 +182,7 @@ opd_status opd_collector_adopt(opd_collector *collector, const char *directory, 
     *collector = (opd_collector){ .report = report };
     collector->control = map_control(directory, false);
     const opd_control *control = collector->control;
-    if (control == NULL || control->magic != OPD_SESSION_MAGIC || control->layout != OPD_SESSION_LAYOUT ||
-        control->process_bytes != sizeof(opd_process)) {
+    if (control == NULL || !opd_session_is_ours(control)) {
         opd_collector_close(collector); /* directory is not set: it stays */
         return opd_fail(OPD_E_VERSION, "%s: not a session of this build", directory);
     }

@@ -8,6 +8,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "session.h"
+
 #define KINDS      16384u
 #define PROBES     32u
 #define COUNT_MASK UINT64_C(0xffff)
@@ -20,16 +22,10 @@ void opd_firsts_reset(void)
     attachment++;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
 static uint64_t mix_text(uint64_t hash, const char *text, size_t size)
 {
     for (size_t i = 0; i < size && text[i] != '\0'; i++) {
-        hash = mix(hash, (uint8_t)text[i]);
+        hash = opd_mix(hash, (uint8_t)text[i]);
     }
     return hash;
 }
@@ -37,14 +33,14 @@ static uint64_t mix_text(uint64_t hash, const char *text, size_t size)
 static uint64_t mix_value(uint64_t hash, const opd_value *value)
 {
     uint64_t bits;
-    hash = mix(mix(hash, (uint64_t)value->kind), (uint64_t)value->i);
+    hash = opd_mix(opd_mix(hash, (uint64_t)value->kind), (uint64_t)value->i);
     memcpy(&bits, &value->re, sizeof(bits));
-    hash = mix(hash, bits);
+    hash = opd_mix(hash, bits);
     memcpy(&bits, &value->im, sizeof(bits));
-    hash = mix(hash, bits);
+    hash = opd_mix(hash, bits);
     if (value->kind == OPD_VALUE_INTS) {
         for (int i = 0; i < OPD_MAX_INTS; i++) {
-            hash = mix(hash, i < value->i ? (uint64_t)value->ints[i] : 0);
+            hash = opd_mix(hash, i < value->i ? (uint64_t)value->ints[i] : 0);
         }
         return hash;
     }
@@ -53,9 +49,9 @@ static uint64_t mix_value(uint64_t hash, const opd_value *value)
 
 static uint64_t kind_of(const opd_call *call)
 {
-    uint64_t hash = mix_text(mix_text(mix(attachment, (uint64_t)call->dtype), call->domain, sizeof(call->domain)),
+    uint64_t hash = mix_text(mix_text(opd_mix(attachment, (uint64_t)call->dtype), call->domain, sizeof(call->domain)),
                              call->name, sizeof(call->name));
-    hash = mix(hash, call->flags & OPD_CALL_IDENTITY);
+    hash = opd_mix(hash, call->flags & OPD_CALL_IDENTITY);
     for (int i = 0; i < call->symbol_count; i++) {
         hash = mix_value(hash, &call->symbols[i]);
     }
@@ -64,9 +60,9 @@ static uint64_t kind_of(const opd_call *call)
     }
     for (int i = 0; i < call->operand_count; i++) {
         const opd_tensor *view = &call->operands[i].view;
-        hash = mix(hash, (uint64_t)view->dtype << 32 | (uint32_t)view->rank);
+        hash = opd_mix(hash, (uint64_t)view->dtype << 32 | (uint32_t)view->rank);
         for (int k = 0; k < view->rank && k < OPD_MAX_RANK; k++) {
-            hash = mix(mix(hash, (uint64_t)view->shape[k]), (uint64_t)view->stride[k]);
+            hash = opd_mix(opd_mix(hash, (uint64_t)view->shape[k]), (uint64_t)view->stride[k]);
         }
     }
     return hash;

@@ -457,8 +457,7 @@ static opd_control *map_control(const char *session)
         return NULL;
     }
     opd_control *control = start;
-    if (control->magic != OPD_SESSION_MAGIC || control->layout != OPD_SESSION_LAYOUT ||
-        control->process_bytes != sizeof(opd_process) || atomic_load(&control->state) != OPD_SESSION_OPEN) {
+    if (!opd_session_is_ours(control) || atomic_load(&control->state) != OPD_SESSION_OPEN) {
         munmap(start, sizeof(opd_control));
         return NULL;
     }

@@ -31,23 +31,17 @@ void opd_known_reset(void)
     opd_writes_reset(&writes);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
 static uint64_t form_of(const opd_tensor *view)
 {
-    uint64_t hash = mix((uint64_t)view->dtype << 32 | (uint32_t)view->rank, view->mask.kind | attachment << 8);
+    uint64_t hash = opd_mix((uint64_t)view->dtype << 32 | (uint32_t)view->rank, view->mask.kind | attachment << 8);
     for (int i = 0; i < view->rank; i++) {
-        hash = mix(mix(hash, (uint64_t)view->shape[i]), (uint64_t)view->stride[i]);
+        hash = opd_mix(opd_mix(hash, (uint64_t)view->shape[i]), (uint64_t)view->stride[i]);
     }
     if (view->mask.kind != OPD_MASK_NONE) {
-        hash =
-            mix(hash, (uint64_t)view->mask.unit | (uint64_t)view->mask.by_rows << 8 | (uint64_t)view->mask.upper << 16);
-        hash = mix(mix(hash, (uint64_t)view->mask.kl), (uint64_t)view->mask.ku);
-        hash = mix(mix(hash, (uint64_t)view->mask.rows), (uint64_t)view->mask.cols);
+        hash = opd_mix(hash, (uint64_t)view->mask.unit | (uint64_t)view->mask.by_rows << 8 |
+                                 (uint64_t)view->mask.upper << 16);
+        hash = opd_mix(opd_mix(hash, (uint64_t)view->mask.kl), (uint64_t)view->mask.ku);
+        hash = opd_mix(opd_mix(hash, (uint64_t)view->mask.rows), (uint64_t)view->mask.cols);
     }
     return hash;
 }
@@ -85,7 +79,7 @@ static bool write_entry(opd_known_entry *entry, uint64_t version, const opd_know
 /* The entry of the operand, or the one that it may have: of its hash the one that promises least. */
 static void look_up(opd_sighting *out, const opd_known *key)
 {
-    opd_known_entry *first = &table[mix(key->address, key->form) % (KNOWN_COUNT / WAYS) * WAYS];
+    opd_known_entry *first = &table[opd_mix(key->address, key->form) % (KNOWN_COUNT / WAYS) * WAYS];
     uint32_t least = UINT32_MAX;
     for (uint32_t i = 0; i < WAYS; i++) {
         opd_known known;
@@ -147,7 +141,7 @@ static bool digest_edges(uint64_t *out, const opd_tensor *view)
         }
         uint64_t word;
         memcpy(&word, &digest, sizeof(word));
-        *out = mix(*out, word);
+        *out = opd_mix(*out, word);
     }
     return true;
 }

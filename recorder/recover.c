@@ -17,13 +17,6 @@
 
 #define LAST_WRITE_CALLS (UINT64_C(1) << 20)
 
-/* Does a collector still look after the session? */
-static bool is_attended(const opd_control *control)
-{
-    return (kill(control->collector_pid, 0) == 0 || errno != ESRCH) &&
-           opd_session_start_time(control->collector_pid) == control->collector_start;
-}
-
 /* The first trouble stays first. */
 static void note_trouble(opd_record_report *report, const char *path)
 {
@@ -150,10 +143,8 @@ static session_kind look_at(const char *directory, const char *out)
     if (control == MAP_FAILED) {
         return kind;
     }
-    bool is_ours = control->magic == OPD_SESSION_MAGIC && control->layout == OPD_SESSION_LAYOUT &&
-                   control->process_bytes == sizeof(opd_process);
-    if (is_ours && writes_to(control, out)) {
-        kind = is_attended(control) ? SESSION_ATTENDED : SESSION_ORPHANED;
+    if (opd_session_is_ours(control) && writes_to(control, out)) {
+        kind = opd_session_is_attended(control) ? SESSION_ATTENDED : SESSION_ORPHANED;
     }
     munmap((void *)(uintptr_t)control, sizeof(*control));
     return kind;

@@ -78,9 +78,12 @@ void opd_requests_serve(opd_collector *collector, bool has_signal)
     for (uint32_t i = 0; i < OPD_REQUESTS; i++) {
         opd_request *request = &collector->control->requests[i];
         uint32_t state = atomic_load(&request->state);
-        if (state == OPD_REQUEST_ASKED) {
+        if (state == OPD_REQUEST_ASKED && atomic_compare_exchange_strong(&request->state, &state, OPD_REQUEST_TAKEN)) {
             answer(collector, request);
-            atomic_store(&request->state, OPD_REQUEST_DONE);
+            state = OPD_REQUEST_TAKEN;
+            if (!atomic_compare_exchange_strong(&request->state, &state, OPD_REQUEST_DONE)) {
+                atomic_store(&request->state, OPD_REQUEST_FREE);
+            }
             syscall(SYS_futex, &request->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
         } else if (state == OPD_REQUEST_DONE && opd_session_start_time(request->asker) == 0) {
             atomic_store(&request->state, OPD_REQUEST_FREE);
@@ -108,10 +111,8 @@ static opd_control *attend(const char *directory)
         return NULL;
     }
     const opd_control *control = start;
-    bool is_good = control->magic == OPD_SESSION_MAGIC && control->layout == OPD_SESSION_LAYOUT &&
-                   control->process_bytes == sizeof(opd_process) && atomic_load(&control->state) == OPD_SESSION_OPEN &&
-                   opd_session_start_time(control->collector_pid) == control->collector_start;
-    if (!is_good) {
+    if (!opd_session_is_ours(control) || atomic_load(&control->state) != OPD_SESSION_OPEN ||
+        !opd_session_is_attended(control)) {
         munmap(start, sizeof(opd_control));
         return NULL;
     }
@@ -233,24 +234,30 @@ static opd_request *take_request(opd_control *control)
     return NULL;
 }
 
+/* Gives the request up; false: it was answered just now. */
+static bool give_up(opd_request *request)
+{
+    uint32_t state = OPD_REQUEST_ASKED;
+    if (atomic_compare_exchange_strong(&request->state, &state, OPD_REQUEST_FREE)) {
+        return true;
+    }
+    return state == OPD_REQUEST_TAKEN && atomic_compare_exchange_strong(&request->state, &state, OPD_REQUEST_LEFT);
+}
+
 static opd_status wait_for(const opd_control *control, opd_request *request, uint32_t timeout_ms)
 {
     uint64_t end = opd_now_ns() + (uint64_t)timeout_ms * 1000000u;
     const struct timespec pause = { .tv_nsec = (long)LOOK_AGAIN_MS * 1000000 };
-    while (atomic_load(&request->state) == OPD_REQUEST_ASKED) {
-        bool is_attended = opd_session_start_time(control->collector_pid) == control->collector_start &&
-                           atomic_load(&control->state) == OPD_SESSION_OPEN;
-        if (!is_attended || opd_now_ns() > end) {
-            uint32_t state = OPD_REQUEST_ASKED;
-            if (!atomic_compare_exchange_strong(&request->state, &state, OPD_REQUEST_FREE)) {
-                break; /* answered just now */
-            }
+    uint32_t state;
+    while ((state = atomic_load(&request->state)) != OPD_REQUEST_DONE) {
+        bool is_attended = opd_session_is_attended(control) && atomic_load(&control->state) == OPD_SESSION_OPEN;
+        if ((!is_attended || opd_now_ns() > end) && give_up(request)) {
             return opd_fail(OPD_E_IO,
                             is_attended ? "the collector %d did not answer in time"
                                         : "the collector %d ended before it answered",
                             control->collector_pid);
         }
-        syscall(SYS_futex, &request->state, FUTEX_WAIT, OPD_REQUEST_ASKED, &pause, NULL, 0);
+        syscall(SYS_futex, &request->state, FUTEX_WAIT, state, &pause, NULL, 0);
     }
     return OPD_OK;
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "api.h"
 #include "calls.h"
 
 #define KIND_WORDS 3u
@@ -11,6 +12,7 @@
 #define KIND_BYTES 24u
 #define TEXT_BYTES 120u
 _Static_assert(KIND_BYTES == KIND_WORDS * 8 && TEXT_BYTES == (KIND_WORDS + NAME_WORDS) * 8, "whole words");
+_Static_assert(NAME_WORDS * 8 == OPD_EVENT_NAME, "a name fits");
 
 void opd_note_put(opd_slot *slot, const char *kind, const char *name, int64_t value)
 {

@@ -48,6 +48,17 @@ uint64_t opd_session_start_time(int pid)
     return end == NULL || has_ended(end) ? 0 : field_of(end, STAT_START_TIME);
 }
 
+bool opd_session_is_ours(const opd_control *control)
+{
+    return control->magic == OPD_SESSION_MAGIC && control->layout == OPD_SESSION_LAYOUT &&
+           control->control_bytes == sizeof(opd_control) && control->process_bytes == sizeof(opd_process);
+}
+
+bool opd_session_is_attended(const opd_control *control)
+{
+    return opd_session_start_time(control->collector_pid) == control->collector_start;
+}
+
 int opd_session_wait_status(int pid, uint64_t start_time)
 {
     char text[1024];

@@ -38,6 +38,8 @@ typedef enum opd_request_state {
     OPD_REQUEST_FREE,
     OPD_REQUEST_FILLING,
     OPD_REQUEST_ASKED,
+    OPD_REQUEST_TAKEN, /* the collector fills the answer in */
+    OPD_REQUEST_LEFT,  /* as TAKEN, and nobody waits for the answer any more */
     OPD_REQUEST_DONE
 } opd_request_state;
 typedef struct opd_request {
@@ -63,6 +65,7 @@ typedef struct opd_control {
     _Atomic uint32_t refused;    /* of them those that found no room */
     int32_t collector_pid;
     uint64_t collector_start; /* start time of that process: a reused pid is not it */
+    uint32_t control_bytes;   /* sizeof(opd_control), likewise */
     uint32_t capture;         /* opd_capture */
     uint32_t triggers;
     uint32_t timeout_ms;
@@ -381,6 +384,18 @@ static inline opd_slot *opd_session_slot(opd_process *process, uint32_t index)
                ? &process->slots[index]
                : NULL;
 }
+
+/* A step of the hash by which tables of this process find their place; not for files. */
+static inline uint64_t opd_mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+/* Was the control page written by this build? It has at least sizeof(opd_control) bytes. */
+bool opd_session_is_ours(const opd_control *control);
+/* Does its collector run? */
+bool opd_session_is_attended(const opd_control *control);
 
 /* Start time of a process in clock ticks since boot; 0 when it does not exist or is a zombie. */
 uint64_t opd_session_start_time(int pid);

@@ -71,7 +71,7 @@ static bool is_dead(dead_session *session)
     snprintf(path, sizeof(path), "%s/%s", session->directory, OPD_CONTROL_FILE);
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     ssize_t got = file >= 0 ? pread(file, &control, sizeof(control), 0) : 0;
-    bool is_whole = got == (ssize_t)sizeof(control) && control.layout == OPD_SESSION_LAYOUT;
+    bool is_ours = got == (ssize_t)sizeof(control) && opd_session_is_ours(&control);
     if (file >= 0) {
         close(file);
     }
@@ -79,10 +79,10 @@ static bool is_dead(dead_session *session)
         control.magic != OPD_SESSION_MAGIC) {
         return time(NULL) - session->time > DAY_SECONDS; /* being made, or a wreck */
     }
-    if (opd_session_start_time(control.collector_pid) == control.collector_start || has_writers(session->directory)) {
+    if (opd_session_is_attended(&control) || has_writers(session->directory)) {
         return false;
     }
-    session->is_stray = is_whole && is_output_gone(control.out);
+    session->is_stray = is_ours && is_output_gone(control.out);
     return true;
 }
 

@@ -85,7 +85,6 @@ typedef enum opd_outcome { /* pinned numbers */
 } opd_outcome;
 const char *
 opd_outcome_name(opd_outcome outcome); /* "nan", "inf", "crash", "timeout", "contract", "mismatch", "oob-read", ... */
-opd_outcome opd_outcome_parse(const char *name); /* OPD_OUTCOME_OK when unknown */
 
 typedef struct opd_failure {
     opd_outcome outcome;
