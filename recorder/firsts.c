@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "session.h"
+#include "here.h"
 
 #define KINDS      16384u
 #define PROBES     32u

@@ -147,4 +147,11 @@ void opd_here_wake(void);
 /* Is the collector gone? (A system call: for slow paths.) */
 bool opd_here_is_orphan(void);
 
+/* A step of the hash by which tables of this process find their place; not for files. */
+static inline uint64_t opd_mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
 #endif

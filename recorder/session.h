@@ -16,6 +16,8 @@
 #include <opsdebug/op.h>
 #include <opsdebug/record.h>
 
+#include "request.h"
+
 #define OPD_SESSION_MAGIC    UINT64_C(0x31534552444f504f) /* "OPODRES1" */
 #define OPD_SESSION_LAYOUT   3u
 #define OPD_SESSION_VARIABLE "OPSDEBUG_SESSION"
@@ -30,27 +32,6 @@
 #define OPD_RING_WORDS       65536u /* 512 KiB of calls per thread */
 #define OPD_SEGMENT_WORDS    4096u  /* no record crosses a segment: a reader that was lapped goes on at the next one */
 #define OPD_NO_LIMIT         UINT64_MAX
-
-/* A bundle asked for from outside: the asker fills a place, the collector answers in it. */
-#define OPD_REQUESTS      4u
-#define OPD_REQUEST_PATHS 8u
-typedef enum opd_request_state {
-    OPD_REQUEST_FREE,
-    OPD_REQUEST_FILLING,
-    OPD_REQUEST_ASKED,
-    OPD_REQUEST_TAKEN, /* the collector fills the answer in */
-    OPD_REQUEST_LEFT,  /* as TAKEN, and nobody waits for the answer any more */
-    OPD_REQUEST_DONE
-} opd_request_state;
-typedef struct opd_request {
-    _Atomic uint32_t state; /* opd_request_state; the asker sleeps on it */
-    int32_t asker;          /* its pid: what is gone needs no answer */
-    int32_t pid;            /* the process wanted; 0 = all of the session */
-    uint32_t bundles;       /* written; the first of them in paths */
-    char reason[96];
-    char paths[OPD_REQUEST_PATHS][512];
-    char trouble[256]; /* why there are none, or fewer */
-} opd_request;
 
 typedef enum opd_session_state { OPD_SESSION_OPEN = 1, OPD_SESSION_CLOSED = 2 } opd_session_state;
 
@@ -383,13 +364,6 @@ static inline opd_slot *opd_session_slot(opd_process *process, uint32_t index)
                    atomic_load(&process->slot_states[index]) >= OPD_SLOT_TAKEN
                ? &process->slots[index]
                : NULL;
-}
-
-/* A step of the hash by which tables of this process find their place; not for files. */
-static inline uint64_t opd_mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
 }
 
 /* Was the control page written by this build? It has at least sizeof(opd_control) bytes. */

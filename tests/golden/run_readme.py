@@ -51,14 +51,8 @@ def session(readme):
 
 
 def is_as_said(got, want):
-    got, want = list(map(mask, got)), list(map(mask, want))
-    while "..." in want:
-        at = want.index("...")
-        after = want[at + 1:]
-        if got[:at] != want[:at] or len(got) < len(want) - 1:
-            return False
-        got, want = got[len(got) - len(after):], after
-    return got == want
+    pattern = "".join("(?:.*\n)*" if line == "..." else re.escape(mask(line) + "\n") for line in want)
+    return re.fullmatch(pattern, "".join(mask(line) + "\n" for line in got)) is not None
 
 
 def missing_commands(build, readme):
