@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Speed of tensor data into and out of a bundle on one thread: MB/s of elements, compression included, files in the directory given
- * (default /dev/shm, so that the disk is not what is measured). Medians of several runs, each on a new file; memcpy beside it.
+ * (default /dev/shm, so that the disk is not what is measured). Medians of several runs, each on a new file; memcpy, zstd at levels 1
+ * and 3 and, where it is installed, Blosc (byte shuffle, zstd 1) on the same bytes beside it, in memory.
  *
  *     bench_bundle [DIR] [MEBIBYTES] [WORKLOAD]
  */
@@ -11,6 +12,10 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <zstd.h>
+#ifdef OPD_WITH_BLOSC
+#include <blosc.h>
+#endif
 
 #include <opsdebug/bundle.h>
 #include <opsdebug/random.h>
@@ -92,6 +97,61 @@ static double load_once(void *dst, const char *path, const opd_tensor *view, con
     return seconds;
 }
 
+/* Another compressor: bytes it makes of src. */
+typedef size_t squeeze(void *dst, size_t capacity, const void *src, size_t bytes, size_t element);
+
+static size_t by_zstd_1(void *dst, size_t capacity, const void *src, size_t bytes, size_t element)
+{
+    (void)element;
+    return ZSTD_compress(dst, capacity, src, bytes, 1);
+}
+
+static size_t by_zstd_3(void *dst, size_t capacity, const void *src, size_t bytes, size_t element)
+{
+    (void)element;
+    return ZSTD_compress(dst, capacity, src, bytes, 3);
+}
+
+#ifdef OPD_WITH_BLOSC
+static size_t by_blosc(void *dst, size_t capacity, const void *src, size_t bytes, size_t element)
+{
+    int made = blosc_compress_ctx(1, BLOSC_SHUFFLE, element, bytes, src, dst, capacity, "zstd", 0, 1);
+    return made > 0 ? (size_t)made : 0;
+}
+#endif
+
+static const struct peer {
+    const char *name;
+    squeeze *run;
+} peers[] = {
+    { "zstd -1", by_zstd_1 },
+    { "zstd -3", by_zstd_3 },
+#ifdef OPD_WITH_BLOSC
+    { "Blosc", by_blosc },
+#endif
+};
+
+/* MB/s and ratio of each peer on the same bytes. */
+static void run_peers(const void *data, size_t bytes, size_t element)
+{
+    size_t capacity = ZSTD_compressBound(bytes) + 4096;
+    void *packed = NULL;
+
+    check(opd_alloc(&packed, capacity));
+    for (size_t i = 0; i < OPD_COUNT(peers); i++) {
+        double seconds[RUNS];
+        size_t made = 0;
+        for (int k = 0; k < RUNS; k++) {
+            double start = now();
+            made = peers[i].run(packed, capacity, data, bytes, element);
+            seconds[k] = now() - start;
+        }
+        printf(" %8.0f %6.3f", (double)bytes / median(seconds) / 1e6, (double)made / (double)bytes);
+    }
+    printf("\n");
+    opd_free(packed);
+}
+
 static void run(const workload *work, const char *path, size_t bytes)
 {
     double writes[RUNS];
@@ -127,9 +187,10 @@ static void run(const workload *work, const char *path, size_t bytes)
         }
     }
     unlink(path);
-    printf("%-20s %9.0f %9.0f %9.0f %8.3f %9.3f\n", work->name, (double)bytes / median(writes) / 1e6,
+    printf("%-20s %9.0f %9.0f %9.0f %8.3f %9.3f", work->name, (double)bytes / median(writes) / 1e6,
            (double)bytes / median(loads) / 1e6, (double)bytes / median(copies) / 1e6, (double)stored / (double)bytes,
            median(opens) * 1e3);
+    run_peers(data, bytes, opd_dtype_size(work->dtype));
     opd_free(data);
     opd_free(back);
 }
@@ -142,7 +203,11 @@ int main(int argc, char **argv)
 
     snprintf(path, sizeof(path), "%s/bench-%ld.opsb", directory, (long)getpid());
     printf("%zu MiB per tensor, medians of %d runs, in %s\n", bytes >> 20, RUNS, directory);
-    printf("%-20s %9s %9s %9s %8s %9s\n", "data", "write MB/s", "load MB/s", "memcpy", "ratio", "open ms");
+    printf("%-20s %9s %9s %9s %8s %9s", "data", "write MB/s", "load MB/s", "memcpy", "ratio", "open ms");
+    for (size_t i = 0; i < OPD_COUNT(peers); i++) {
+        printf(" %15s", peers[i].name);
+    }
+    printf("\n");
     for (size_t i = 0; i < OPD_COUNT(workloads); i++) {
         if (argc <= 3 || strcmp(argv[3], workloads[i].name) == 0) {
             run(&workloads[i], path, bytes);

@@ -1,1 +1,6 @@
-opd_add_program(bench_bundle ${CMAKE_SOURCE_DIR}/bench/bench_bundle.c LINK opd_proto)
+opd_add_program(bench_bundle ${CMAKE_SOURCE_DIR}/bench/bench_bundle.c LINK opd_proto PkgConfig::libzstd)
+pkg_check_modules(BLOSC QUIET IMPORTED_TARGET blosc)
+if(BLOSC_FOUND)
+  target_compile_definitions(bench_bundle PRIVATE OPD_WITH_BLOSC)
+  target_link_libraries(bench_bundle PRIVATE PkgConfig::BLOSC)
+endif()

@@ -18,6 +18,7 @@ set_target_properties(${recorder_benches} PROPERTIES C_VISIBILITY_PRESET default
 foreach(program ${recorder_benches})
   target_compile_definitions(${program} PRIVATE _GNU_SOURCE)
   if(NOT program STREQUAL recorder_nothing)
-    target_link_libraries(${program} PRIVATE recorder_nothing)
+    target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR}/include)
+    target_link_libraries(${program} PRIVATE recorder_nothing opsdebug-record)
   endif()
 endforeach()
