@@ -12,7 +12,7 @@
 
 #include "interpose.h"
 
-#define OPD_DNNL_WORDS   320u /* of a packed call */
+#define OPD_DNNL_WORDS   768u /* of a packed call */
 #define OPD_DNNL_SOURCES (OPD_MAX_OPERANDS - 1)
 
 /* Functions of one loaded library. Immutable once published; never freed. */

@@ -153,6 +153,12 @@ static inline const char *opd_job_scratch_name(const opd_call *call)
     return strcmp(call->domain, "dnnl") == 0 ? "scratchpad" : "workspace";
 }
 
+/* What a primitive keeps for its gradient is its own business: neither judged nor compared. */
+static inline bool opd_job_is_private(const opd_call *call, int operand)
+{
+    return strcmp(call->domain, "dnnl") == 0 && strcmp(call->operands[operand].name, "workspace") == 0;
+}
+
 static inline uint8_t *opd_job_at(opd_job *job, uint64_t offset)
 {
     return (uint8_t *)job + offset;

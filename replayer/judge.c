@@ -18,9 +18,7 @@
 static bool is_judged(const opd_judge *judge, int operand)
 {
     const opd_operand *item = &judge->call->operands[operand];
-    /* What a primitive keeps for its gradient is its own business. */
-    bool is_private = strcmp(judge->call->domain, "dnnl") == 0 && strcmp(item->name, "workspace") == 0;
-    return (item->role & OPD_ROLE_OUT) != 0 && item->view.data != NULL && !is_private &&
+    return (item->role & OPD_ROLE_OUT) != 0 && item->view.data != NULL && !opd_job_is_private(judge->call, operand) &&
            judge->job->operands[operand].place != OPD_PLACE_UNREADABLE;
 }
 
@@ -80,6 +78,17 @@ static void take_golden(opd_judge *judge)
     }
 }
 
+/* Without a definition nothing stands in the arrays. */
+static void drop_values(opd_judge *judge)
+{
+    for (int i = 0; i < judge->call->operand_count; i++) {
+        opd_free(judge->outputs[i].value);
+        opd_free(judge->outputs[i].gauge);
+        judge->outputs[i].value = NULL;
+        judge->outputs[i].gauge = NULL;
+    }
+}
+
 static opd_status run_reference(opd_judge *judge, const opd_call *call)
 {
     for (int i = 0; i < judge->call->operand_count && !judge->has_reference && !judge->is_declined; i++) {
@@ -103,6 +112,9 @@ static opd_status run_reference(opd_judge *judge, const opd_call *call)
         if (status != OPD_OK && !judge->is_declined) {
             return status;
         }
+    }
+    if (judge->is_declined) {
+        drop_values(judge);
     }
     judge->has_reference = !judge->is_declined;
     take_golden(judge);

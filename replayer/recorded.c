@@ -88,7 +88,7 @@ opd_same opd_judge_same(double *off, const opd_judge *judge, const opd_operand *
     opd_same worst = OPD_SAME_UNKNOWN;
     for (int i = 0; i < count; i++) {
         const opd_operand *then = &judge->call->operands[numbers[i]];
-        if (opd_digest_is_none(&then->after)) {
+        if (opd_digest_is_none(&then->after) || opd_job_is_private(judge->call, numbers[i])) {
             continue;
         }
         if (opd_digest_equal(&then->after, &outputs[i].after)) {

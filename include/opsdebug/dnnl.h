@@ -100,6 +100,12 @@ typedef union opd_dnnl_descriptor {
     dnnl_inner_product_desc_t inner_product;
     dnnl_binary_desc_t binary;
     dnnl_matmul_desc_t matmul;
+    dnnl_lrn_desc_t lrn;
+    dnnl_shuffle_desc_t shuffle;
+    dnnl_resampling_desc_t resampling;
+    dnnl_reduction_desc_t reduction;
+    dnnl_prelu_desc_t prelu;
+    dnnl_rnn_desc_t rnn;
 } opd_dnnl_descriptor;
 
 /* The primitive kind of a call; dnnl_undefined_primitive when it is not known. */

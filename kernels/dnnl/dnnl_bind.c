@@ -78,14 +78,60 @@ static void add_formula(pattern *out, item_kind kind, int axis)
     }
 }
 
+/* Does a letter stand for one dimension, whatever the rank? */
+static bool is_single(char letter)
+{
+    return strchr("GHQR", letter) != NULL;
+}
+
+/* "H", "R": the size of the hidden state. */
+static void add_hidden(pattern *out, const opd_call *call, bool is_side_by_side)
+{
+    bool is_projected = false;
+    for (int i = 0; i < call->operand_count; i++) {
+        is_projected |= strcmp(call->operands[i].name, "weights_projection") == 0;
+    }
+    item *next = next_item(out);
+    if (next != NULL) {
+        bool is_both = is_side_by_side && strcmp(opd_call_text(call, "direction", ""), "bidirectional_concat") == 0;
+        *next = (item){ .kind = ITEM_PRODUCT };
+        snprintf(next->name[0], sizeof next->name[0], "%s", is_projected ? "dic" : "dhc");
+        snprintf(next->name[1], sizeof next->name[1], "%s", is_both ? "dir" : "");
+    }
+}
+
+/* "G", "Q": gates of a recurrent cell. */
+static void add_gates(pattern *out, const opd_call *call, bool is_bias)
+{
+    static const struct {
+        const char *alg;
+        int gates, of_bias;
+    } cells[] = { { "vanilla_rnn", 1, 1 }, { "vanilla_lstm", 4, 4 }, { "vanilla_gru", 3, 3 }, { "lbr_gru", 3, 4 } };
+    item *next = next_item(out);
+    for (size_t i = 0; next != NULL && i < OPD_COUNT(cells); i++) {
+        if (strcmp(opd_call_text(call, "alg", ""), cells[i].alg) == 0) {
+            *next = (item){ .kind = ITEM_NUMBER, .number = is_bias ? cells[i].of_bias : cells[i].gates };
+        }
+    }
+}
+
+static void add_single(pattern *out, char letter, const opd_call *call)
+{
+    if (letter == 'G' || letter == 'Q') {
+        add_gates(out, call, letter == 'Q');
+    } else {
+        add_hidden(out, call, letter == 'R');
+    }
+}
+
 /* Dimension j of a family of count. */
 static void add_member(pattern *out, char letter, int j, int count, const opd_call *call, int source)
 {
     char side = count <= 3 ? "dhw"[3 - count + j] : '?';
     char number = j < 10 ? (char)('0' + j) : '?'; /* views have no more than 8 */
     bool is_axis = j == (int)opd_call_int(call, "axis", 0);
-    if (letter == 'I' || letter == 'K') {
-        add_named(out, letter == 'I' ? 'i' : 'k', side);
+    if (letter == 'I' || letter == 'K' || letter == 'P') {
+        add_named(out, letter == 'I' ? 'i' : letter == 'K' ? 'k' : 'o', side);
     } else if (letter == 'O' || letter == 'U') {
         add_formula(out, letter == 'O' ? ITEM_WINDOW : ITEM_TRANSPOSED, j);
     } else if (letter == 'C' && is_axis) {
@@ -131,14 +177,16 @@ static bool expand(pattern *out, const char *dims, int rank, bool has_group, con
     int plain = 0;
     for (const char *at = dims; *at != '\0'; at += strspn(at, " ")) {
         size_t size = strcspn(at, " ");
-        bool is_family = size == 1 && at[0] >= 'A' && at[0] <= 'Z';
+        bool is_family = size == 1 && at[0] >= 'A' && at[0] <= 'Z' && !is_single(at[0]);
         plain += at[0] == '[' ? has_group : !is_family;
         at += size;
     }
     out->count = 0;
     for (const char *at = dims; *at != '\0'; at += strspn(at, " ")) {
         size_t size = strcspn(at, " ");
-        if (size == 1 && at[0] >= 'A' && at[0] <= 'Z') {
+        if (size == 1 && is_single(at[0])) {
+            add_single(out, at[0], call);
+        } else if (size == 1 && at[0] >= 'A' && at[0] <= 'Z') {
             add_family(out, at[0], rank - plain, call, source);
         } else if (at[0] != '[') {
             add_token(out, at, size);

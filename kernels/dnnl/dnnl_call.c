@@ -164,6 +164,17 @@ static bool is_argument(const making *of, const opd_dnnl_row *row)
     return !is_statistic || prop != dnnl_forward_inference || (flags & dnnl_use_global_stats) != 0;
 }
 
+/* Recurrent cells on 8-bit numbers take scales that are not recorded. */
+static bool is_quantized_rnn(const making *of)
+{
+    bool is_small = false;
+    for (int i = 0; i < of->call->operand_count; i++) {
+        opd_dtype dtype = of->call->operands[i].view.dtype;
+        is_small |= strcmp(of->call->operands[i].name, "workspace") != 0 && (dtype == OPD_U8 || dtype == OPD_I8);
+    }
+    return of->facts->kind == dnnl_rnn && is_small;
+}
+
 static opd_status add_operands(making *of)
 {
     opd_status status = OPD_OK;
@@ -218,6 +229,17 @@ static void add_spatial(making *of, const opd_dnnl_field *field, int count)
     }
 }
 
+/* An algorithm that is not named here cannot be asked for again. */
+static void add_alg(making *of, const opd_dnnl_field *field)
+{
+    int value = read_int(field_at(of, field));
+    const char *word = opd_dnnl_alg_word(value);
+    if (value != 0) {
+        add_text(of, field->name, word);
+        of->is_opaque |= word[0] == '\0';
+    }
+}
+
 static void add_fields(making *of)
 {
     int spatial = of->call->operand_count > 0 ? of->ranks[0] - 2 : 0;
@@ -228,12 +250,20 @@ static void add_fields(making *of)
     for (int i = 0; i < OPD_DNNL_FIELDS && of->form->fields[i].name != NULL; i++) {
         const opd_dnnl_field *field = &of->form->fields[i];
         float real;
+        dnnl_dim_t dim;
         switch (field->kind) {
         case OPD_DNNL_PROP:
             add_text(of, field->name, opd_dnnl_prop_word(read_int(field_at(of, field))));
             break;
         case OPD_DNNL_ALG:
-            add_text(of, field->name, opd_dnnl_alg_word(read_int(field_at(of, field))));
+            add_alg(of, field);
+            break;
+        case OPD_DNNL_WAY:
+            add_text(of, field->name, opd_dnnl_way_word(read_int(field_at(of, field))));
+            break;
+        case OPD_DNNL_DIM:
+            memcpy(&dim, field_at(of, field), sizeof dim);
+            add_value(of, OPD_VALUE_INT, field->name)->i = dim;
             break;
         case OPD_DNNL_DTYPE:
             add_text(of, field->name,
@@ -363,6 +393,7 @@ opd_status opd_dnnl_call(opd_call *out, int args[OPD_MAX_OPERANDS], const opd_dn
     if (out->operand_count == 0 || out->name[0] == '\0') {
         return opd_fail(OPD_E_UNSUPPORTED, "a primitive without operands");
     }
+    of.is_opaque |= is_quantized_rnn(&of);
     memcpy(args, of.args, sizeof of.args);
     out->dtype = out->operands[0].view.dtype;
     if (of.form != NULL && of.form->size > 0) {

@@ -96,11 +96,11 @@ opd_status opd_dnnl_memory_desc(dnnl_memory_desc_t *out, const opd_call *call, i
     row = form != NULL ? opd_dnnl_row_of(form, call->operands[operand].name, &number) : NULL;
     opd_status status = OPD_OK;
     if (row != NULL && strcmp(row->dims, "=") == 0) { /* of dimensions that no symbol knows: its view has them */
-        if (layout.block_count > 0 || layout.rank != view->rank) {
-            return opd_fail(OPD_E_UNSUPPORTED, "%s: the layout of %s is in blocks", call->name,
+        if (!opd_dnnl_layout_dims(dims, &layout, view)) {
+            return opd_fail(OPD_E_UNSUPPORTED, "%s: the layout of %s has too many dimensions", call->name,
                             call->operands[operand].name);
         }
-        memcpy(dims, view->shape, sizeof view->shape);
+        rank = layout.rank;
     } else {
         status = opd_dnnl_dims(dims, &rank, call, operand);
     }
@@ -157,6 +157,13 @@ static opd_status write_field(uint8_t *to, const opd_call *call, const opd_dnnl_
                    ? opd_dnnl_alg_value(opd_call_text(call, field->name, ""))
                    : 0;
         break;
+    case OPD_DNNL_WAY:
+        word = opd_dnnl_way_value(opd_call_text(call, field->name, ""));
+        break;
+    case OPD_DNNL_DIM:
+        dims[0] = opd_call_int(call, field->name, 0);
+        memcpy(to + field->offset, dims, sizeof dims[0]);
+        return OPD_OK;
     case OPD_DNNL_DTYPE:
         word = (int)opd_dnnl_dtype_to(opd_dtype_parse(opd_call_text(call, field->name, "")));
         break;
@@ -283,6 +290,12 @@ opd_status opd_dnnl_describe(opd_dnnl_descriptor *out, const opd_call *call, boo
     return status;
 }
 
+/* Forward recurrent cells want their weights another way round than backward ones. */
+static bool has_other_layout(const opd_dnnl_form *form, const opd_dnnl_row *row)
+{
+    return form->kind == dnnl_rnn && strncmp(row->name, "weights", 7) == 0;
+}
+
 /* The operand of the backward call that has the layout of a forward one: itself, else its gradient. */
 static int layout_source(const opd_call *call, const char *name)
 {
@@ -313,8 +326,8 @@ opd_status opd_dnnl_describe_hint(opd_dnnl_descriptor *out, const opd_call *call
         if (source < 0 || row->offset == OPD_DNNL_NOWHERE) {
             continue;
         }
-        status =
-            is_any && takes_any(hint) ? memory_any(&desc, call, source) : opd_dnnl_memory_desc(&desc, call, source);
+        status = (is_any && takes_any(hint)) || has_other_layout(hint, row) ? memory_any(&desc, call, source)
+                                                                            : opd_dnnl_memory_desc(&desc, call, source);
         if (status == OPD_OK) {
             memcpy((uint8_t *)out + row->offset, &desc, sizeof desc);
         }

@@ -9,7 +9,7 @@
 #include <opsdebug/dnnl.h>
 #include <opsdebug/kernel.h>
 
-#define OPD_DNNL_ROWS    12
+#define OPD_DNNL_ROWS    24
 #define OPD_DNNL_FIELDS  9
 #define OPD_DNNL_NOWHERE UINT16_MAX
 
@@ -28,7 +28,9 @@ typedef enum opd_dnnl_field_kind {
     OPD_DNNL_KERNEL,  /* the same; symbols kd, kh, kw */
     OPD_DNNL_REAL,    /* float */
     OPD_DNNL_INT,     /* int or unsigned */
+    OPD_DNNL_DIM,     /* dnnl_dim_t */
     OPD_DNNL_DTYPE,   /* dnnl_data_type_t */
+    OPD_DNNL_WAY,     /* dnnl_rnn_direction_t, a word */
 } opd_dnnl_field_kind;
 
 /* A number of the descriptor. */
@@ -41,7 +43,8 @@ typedef struct opd_dnnl_field {
 /*
  * An operand. dims: symbols by spaces, "g*ic" a product, "[g]" one that may be missing; families: I (id ih iw) spatial sizes of the input, K (kd kh kw) of
  * the kernel, D (d0 d1 ...) all dimensions, B (b0 ...) leading ones, L those of D but the last; O: sizes of the output of a window over I, U: of its
- * transposed; C: D with the size c<n> of this source along the axis of concat, S: with their sum; "=": no symbol stands for them.
+ * transposed; P (od oh ow) sizes of an output that are its own; of recurrent cells H: the hidden state (dic with a projection, else dhc), R: the same for
+ * all directions that are put side by side, G: gates, Q: gates of the bias; C: D with the size c<n> of this source along the axis of concat, S: with their sum; "=": no symbol stands for them.
  */
 typedef struct opd_dnnl_row {
     const char *name;
@@ -61,6 +64,10 @@ typedef struct opd_dnnl_form {
     opd_dnnl_row rows[OPD_DNNL_ROWS];
 } opd_dnnl_form;
 
+/* The tables. */
+extern const opd_dnnl_form opd_dnnl_dense_forms[], opd_dnnl_other_forms[];
+extern const int opd_dnnl_dense_form_count, opd_dnnl_other_form_count;
+
 /* NULL when there is none. */
 const opd_dnnl_form *opd_dnnl_form_find(dnnl_primitive_kind_t kind, opd_dnnl_class direction);
 const opd_dnnl_form *opd_dnnl_form_named(const char *name);
@@ -76,8 +83,10 @@ const char *opd_dnnl_kind_name(dnnl_primitive_kind_t kind);
 /* Words of enumerations; "" and -1 when unknown. */
 const char *opd_dnnl_prop_word(int value);
 const char *opd_dnnl_alg_word(int value);
+const char *opd_dnnl_way_word(int value);
 int opd_dnnl_prop_value(const char *word);
 int opd_dnnl_alg_value(const char *word);
+int opd_dnnl_way_value(const char *word);
 
 /* ------------------------------------------------------------------------------------------------------ layouts */
 
@@ -104,6 +113,8 @@ bool opd_dnnl_layout_parse(opd_dnnl_layout *out, const char *text);
 bool opd_dnnl_layout_sizes(int64_t *padded, int64_t *strides, const opd_dnnl_layout *layout, const int64_t *dims);
 /* Shape and strides of the view of dims in this layout; false when it has more dimensions than a view, or too large ones. */
 bool opd_dnnl_layout_view(opd_tensor *view, const opd_dnnl_layout *layout, const int64_t *dims);
+/* The least dimensions, blocks whole, whose view it is; false where it does not show them. */
+bool opd_dnnl_layout_dims(int64_t *dims, const opd_dnnl_layout *layout, const opd_tensor *view);
 /* Does the view hold all of dims in this layout? A layout of a file may say more than was stored. */
 bool opd_dnnl_layout_covers(const opd_tensor *view, const opd_dnnl_layout *layout, const int64_t *dims);
 /* Element of the view's storage that holds a logical index. */

@@ -1,36 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The forms of oneDNN's primitives. Adding one is adding a row here (and its definition, if it has a reference).
+ * The forms of products, normalizations, poolings, and of what works by elements or moves them; dnnl_forms_other.c has the others. Adding a primitive is adding a
+ * row here (and its definition, if it has a reference).
  * source    oneDNN 2.6, dnnl_types.h and the primitives' pages of its developer guide: arguments, dimensions, flags.
  */
-#include <string.h>
-
-#include <opsdebug/memory.h>
-
-#include "dnnl_define.h"
-#include "dnnl_form.h"
-
-#define IN               OPD_ROLE_IN
-#define OUT              OPD_ROLE_OUT
-#define NONE             OPD_DNNL_NOWHERE
-#define AT(type, member) (uint16_t) offsetof(dnnl_##type##_desc_t, member)
-
-#define DNNL(text, about)                \
-    .op = { .domain = OPD_DNNL_DOMAIN,   \
-            .name = (text),              \
-            .summary = (about),          \
-            .signature = "",             \
-            .level = 0,                  \
-            .attributes = "threads:int", \
-            .determinism = OPD_DETERMINISM_RUN }
-#define PROP(type)                                 \
-    {                                              \
-        "prop", OPD_DNNL_PROP, AT(type, prop_kind) \
-    }
-#define ALG(type)                               \
-    {                                           \
-        "alg", OPD_DNNL_ALG, AT(type, alg_kind) \
-    }
+#include "dnnl_form_words.h"
 
 #define CONVOLUTION_FIELDS                                                       \
     .size = sizeof(dnnl_convolution_desc_t),                                     \
@@ -122,7 +96,7 @@
               { "diff_scale", OUT, DNNL_ARG_DIFF_SCALE, AT(type, diff_data_scaleshift_desc), channel, false },         \
               { "diff_shift", OUT, DNNL_ARG_DIFF_SHIFT, AT(type, diff_data_scaleshift_desc), channel, false } }
 
-static const opd_dnnl_form forms[] = {
+const opd_dnnl_form opd_dnnl_dense_forms[] = {
     {
         DNNL("convolution forward", "dst = src convolved with weights, plus bias"),
         .kind = dnnl_convolution,
@@ -364,89 +338,4 @@ static const opd_dnnl_form forms[] = {
     },
 };
 
-opd_dnnl_class opd_dnnl_class_of(dnnl_prop_kind_t prop)
-{
-    switch (prop) {
-    case dnnl_forward_training:
-    case dnnl_forward_inference:
-        return OPD_DNNL_FORWARD;
-    case dnnl_backward:
-        return OPD_DNNL_BACKWARD;
-    case dnnl_backward_data:
-        return OPD_DNNL_BACKWARD_DATA;
-    case dnnl_backward_weights:
-    case dnnl_backward_bias:
-        return OPD_DNNL_BACKWARD_WEIGHTS;
-    default:
-        return OPD_DNNL_ANY;
-    }
-}
-
-const opd_dnnl_form *opd_dnnl_form_find(dnnl_primitive_kind_t kind, opd_dnnl_class direction)
-{
-    for (size_t i = 0; i < OPD_COUNT(forms); i++) {
-        /* A normalization's backward_data is its backward without the gradients of the weights. */
-        bool is_it = forms[i].direction == direction ||
-                     (forms[i].direction == OPD_DNNL_BACKWARD && direction == OPD_DNNL_BACKWARD_DATA);
-        if (forms[i].kind == kind && is_it) {
-            return &forms[i];
-        }
-    }
-    return NULL;
-}
-
-const opd_dnnl_form *opd_dnnl_form_named(const char *name)
-{
-    for (size_t i = 0; i < OPD_COUNT(forms); i++) {
-        if (strcmp(forms[i].op.name, name) == 0) {
-            return &forms[i];
-        }
-    }
-    return NULL;
-}
-
-const opd_dnnl_form *opd_dnnl_form_of(const opd_call *call)
-{
-    for (size_t i = 0; call->op != NULL && i < OPD_COUNT(forms); i++) {
-        if (&forms[i].op == call->op) {
-            return &forms[i];
-        }
-    }
-    return NULL;
-}
-
-const opd_dnnl_form *opd_dnnl_form_hint(const opd_dnnl_form *form)
-{
-    bool is_backward = form->direction != OPD_DNNL_ANY && form->direction != OPD_DNNL_FORWARD;
-    return is_backward ? opd_dnnl_form_find(form->kind, OPD_DNNL_FORWARD) : NULL;
-}
-
-bool opd_dnnl_is(const opd_call *call)
-{
-    return call->op != NULL && opd_dnnl_form_of(call) != NULL;
-}
-
-const opd_op *opd_dnnl_op(const char *name)
-{
-    const opd_dnnl_form *form = opd_dnnl_form_named(name);
-    return form != NULL ? &form->op : NULL;
-}
-
-const opd_dnnl_row *opd_dnnl_row_of(const opd_dnnl_form *form, const char *operand, int *number)
-{
-    for (int i = 0; i < OPD_DNNL_ROWS && form->rows[i].name != NULL; i++) {
-        const opd_dnnl_row *row = &form->rows[i];
-        size_t size = strlen(row->name);
-        bool is_several = row->arg == DNNL_ARG_MULTIPLE_SRC;
-        if (!is_several && strcmp(row->name, operand) == 0) {
-            *number = 0;
-            return row;
-        }
-        if (is_several && strncmp(row->name, operand, size) == 0 && operand[size] >= '0' && operand[size] <= '9') {
-            *number =
-                operand[size + 1] != '\0' ? (operand[size] - '0') * 10 + operand[size + 1] - '0' : operand[size] - '0';
-            return row;
-        }
-    }
-    return NULL;
-}
+const int opd_dnnl_dense_form_count = OPD_COUNT(opd_dnnl_dense_forms);

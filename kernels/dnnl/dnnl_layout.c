@@ -259,6 +259,15 @@ bool opd_dnnl_layout_view(opd_tensor *view, const opd_dnnl_layout *layout, const
     return opd_tensor_check(view) == OPD_OK;
 }
 
+bool opd_dnnl_layout_dims(int64_t *dims, const opd_dnnl_layout *layout, const opd_tensor *view)
+{
+    bool is_shown = layout->rank + layout->block_count == view->rank;
+    for (int d = 0; d < layout->rank && is_shown; d++) {
+        is_shown = opd_mul_i64(&dims[d], view->shape[d], block_of(layout, d));
+    }
+    return is_shown;
+}
+
 bool opd_dnnl_layout_covers(const opd_tensor *view, const opd_dnnl_layout *layout, const int64_t *dims)
 {
     opd_tensor bound = *view;

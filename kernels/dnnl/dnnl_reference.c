@@ -12,23 +12,25 @@
 static const struct {
     dnnl_primitive_kind_t kind;
     opd_dnnl_element *element;
+    opd_status (*prepare)(opd_dnnl_definition *of); /* NULL = nothing to prepare */
 } definitions[] = {
-    { dnnl_convolution, opd_dnnl_convolution_element },
-    { dnnl_deconvolution, opd_dnnl_deconvolution_element },
-    { dnnl_inner_product, opd_dnnl_inner_product_element },
-    { dnnl_matmul, opd_dnnl_matmul_element },
-    { dnnl_reorder, opd_dnnl_reorder_element },
-    { dnnl_concat, opd_dnnl_concat_element },
-    { dnnl_sum, opd_dnnl_sum_element },
-    { dnnl_eltwise, opd_dnnl_eltwise_element },
-    { dnnl_binary, opd_dnnl_binary_element },
-    { dnnl_softmax, opd_dnnl_softmax_element },
-    { dnnl_logsoftmax, opd_dnnl_softmax_element },
-    { dnnl_softmax_v2, opd_dnnl_softmax_element },
-    { dnnl_pooling, opd_dnnl_pooling_element },
-    { dnnl_pooling_v2, opd_dnnl_pooling_element },
-    { dnnl_batch_normalization, opd_dnnl_norm_element },
-    { dnnl_layer_normalization, opd_dnnl_norm_element },
+    { dnnl_convolution, opd_dnnl_convolution_element, NULL },
+    { dnnl_deconvolution, opd_dnnl_deconvolution_element, NULL },
+    { dnnl_inner_product, opd_dnnl_inner_product_element, NULL },
+    { dnnl_matmul, opd_dnnl_matmul_element, NULL },
+    { dnnl_reorder, opd_dnnl_reorder_element, NULL },
+    { dnnl_concat, opd_dnnl_concat_element, NULL },
+    { dnnl_sum, opd_dnnl_sum_element, NULL },
+    { dnnl_eltwise, opd_dnnl_eltwise_element, NULL },
+    { dnnl_binary, opd_dnnl_binary_element, NULL },
+    { dnnl_softmax, opd_dnnl_softmax_element, NULL },
+    { dnnl_logsoftmax, opd_dnnl_softmax_element, NULL },
+    { dnnl_softmax_v2, opd_dnnl_softmax_element, NULL },
+    { dnnl_pooling, opd_dnnl_pooling_element, NULL },
+    { dnnl_pooling_v2, opd_dnnl_pooling_element, NULL },
+    { dnnl_batch_normalization, opd_dnnl_norm_element, opd_dnnl_norm_prepare },
+    { dnnl_layer_normalization, opd_dnnl_norm_element, opd_dnnl_norm_prepare },
+    { dnnl_rnn, opd_dnnl_rnn_element, opd_dnnl_rnn_prepare },
 };
 
 bool opd_dnnl_source_of(opd_dnnl_source *out, const opd_call *call, const char *name)
@@ -198,13 +200,14 @@ opd_status opd_dnnl_define(long double *value, long double *gauge, const opd_cal
         }
         find_sources(&of);
         opd_status status = opd_dnnl_dims(of.wanted_dims, &of.wanted_rank, call, operand);
-        if (status == OPD_OK && definitions[i].element == opd_dnnl_norm_element) {
-            status = opd_dnnl_norm_prepare(&of);
+        if (status == OPD_OK && definitions[i].prepare != NULL) {
+            status = definitions[i].prepare(&of);
         }
         if (status == OPD_OK) {
             status = walk(value, gauge, &of, operand, definitions[i].element);
         }
         opd_free(of.statistics);
+        opd_free(of.states);
         return status;
     }
     return opd_fail(OPD_E_DECLINED, "there is no reference for %s", call->name);

@@ -33,6 +33,7 @@ typedef struct opd_dnnl_definition {
     int64_t groups;
     int64_t strides[3], dilates[3], pads[3], kernel[3];
     long double *statistics; /* of normalizations: mean, variance and what gradients need, per line or channel */
+    opd_dnnl_sum *states;    /* of recurrent cells: the wanted operand, row-major */
 } opd_dnnl_definition;
 
 /* The element of the wanted operand at a logical index. False: there is no definition. */
@@ -60,9 +61,11 @@ bool opd_dnnl_binary_value(opd_dnnl_sum *out, const char *alg, long double a, lo
 opd_dnnl_element opd_dnnl_convolution_element, opd_dnnl_deconvolution_element, opd_dnnl_inner_product_element,
     opd_dnnl_matmul_element, opd_dnnl_reorder_element, opd_dnnl_concat_element, opd_dnnl_sum_element,
     opd_dnnl_eltwise_element, opd_dnnl_binary_element, opd_dnnl_softmax_element, opd_dnnl_pooling_element,
-    opd_dnnl_norm_element;
+    opd_dnnl_norm_element, opd_dnnl_rnn_element;
 
 /* Statistics of a normalization into of->statistics (opd_free). */
 opd_status opd_dnnl_norm_prepare(opd_dnnl_definition *of);
+/* The wanted result of a recurrent network into of->states (opd_free). errors: E_DECLINED gradients, cells that are not known. */
+opd_status opd_dnnl_rnn_prepare(opd_dnnl_definition *of);
 
 #endif

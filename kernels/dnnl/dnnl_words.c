@@ -72,6 +72,30 @@ static const named algs[] = {
     { dnnl_binary_ne, "ne" },
     { dnnl_softmax_accurate, "softmax_accurate" },
     { dnnl_softmax_log, "softmax_log" },
+    { dnnl_lrn_across_channels, "lrn_across_channels" },
+    { dnnl_lrn_within_channel, "lrn_within_channel" },
+    { dnnl_vanilla_rnn, "vanilla_rnn" },
+    { dnnl_vanilla_lstm, "vanilla_lstm" },
+    { dnnl_vanilla_gru, "vanilla_gru" },
+    { dnnl_lbr_gru, "lbr_gru" },
+    { dnnl_resampling_nearest, "resampling_nearest" },
+    { dnnl_resampling_linear, "resampling_linear" },
+    { dnnl_reduction_max, "reduction_max" },
+    { dnnl_reduction_min, "reduction_min" },
+    { dnnl_reduction_sum, "reduction_sum" },
+    { dnnl_reduction_mul, "reduction_mul" },
+    { dnnl_reduction_mean, "reduction_mean" },
+    { dnnl_reduction_norm_lp_max, "reduction_norm_lp_max" },
+    { dnnl_reduction_norm_lp_sum, "reduction_norm_lp_sum" },
+    { dnnl_reduction_norm_lp_power_p_max, "reduction_norm_lp_power_p_max" },
+    { dnnl_reduction_norm_lp_power_p_sum, "reduction_norm_lp_power_p_sum" },
+};
+
+static const named ways[] = {
+    { dnnl_unidirectional_left2right, "left2right" },
+    { dnnl_unidirectional_right2left, "right2left" },
+    { dnnl_bidirectional_concat, "bidirectional_concat" },
+    { dnnl_bidirectional_sum, "bidirectional_sum" },
 };
 
 static const named kinds[] = {
@@ -138,6 +162,16 @@ const char *opd_dnnl_alg_word(int value)
 int opd_dnnl_alg_value(const char *word)
 {
     return value_of(algs, OPD_COUNT(algs), word);
+}
+
+const char *opd_dnnl_way_word(int value)
+{
+    return text_of(ways, OPD_COUNT(ways), value);
+}
+
+int opd_dnnl_way_value(const char *word)
+{
+    return value_of(ways, OPD_COUNT(ways), word);
 }
 
 const char *opd_dnnl_kind_name(dnnl_primitive_kind_t kind)

@@ -36,6 +36,10 @@ double opd_dnnl_work(const opd_call *call)
     }
     case dnnl_inner_product:
         return 2 * filters * symbol(call, "mb");
+    case dnnl_rnn: { /* a gradient takes a product for the data and one for the weights */
+        double weights = elements(call, "weights_layer") + elements(call, "weights_iter");
+        return 2 * weights * symbol(call, "t") * symbol(call, "mb") * (elements(call, "diff_dst_layer") > 0 ? 2 : 1);
+    }
     case dnnl_matmul:
         return 2 * elements(call, "dst") * symbol(call, "k");
     default:

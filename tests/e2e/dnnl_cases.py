@@ -15,6 +15,7 @@ from record_harness import *  # noqa: E402,F403
 
 OPS_DEBUG = os.path.join(BUILD, "ops-debug")
 PRIMITIVES = os.path.join(TESTS, "dnnl_victim")
+OTHERS = os.path.join(TESTS, "dnnl_other_victim")
 
 CNN = """
     import torch
@@ -40,6 +41,10 @@ EXECUTED = {"convolution forward": 4, "convolution backward_data": 3, "convoluti
             "pooling forward": 3, "pooling backward_data": 3,
             "layer_normalization forward": 1, "layer_normalization backward": 1,
             "batch_normalization forward": 3, "batch_normalization backward": 2}
+# What dnnl_other_victim.c executes, likewise.
+EXECUTED_OTHERS = {"rnn forward": 14, "rnn backward": 7, "lrn forward": 3, "lrn backward_data": 3, "shuffle forward": 1,
+                   "shuffle backward_data": 1, "resampling forward": 2, "resampling backward_data": 2, "reduction": 3,
+                   "prelu forward": 1, "prelu backward": 1}
 ENCODER = """
     import torch
     torch.manual_seed(2)
@@ -124,6 +129,32 @@ def every_primitive_is_recorded_right_and_replays_bitwise():
     names = collections.Counter(item["call"]["name"] for item in found)
     assert names.pop("reorder") > 0  # how many more depends on the layouts that the CPU's implementations like
     assert names == EXECUTED, names
+
+
+def recurrent_cells_and_other_primitives_replay_bitwise():
+    bundle, = record([OTHERS], "--trigger", "exit", env={"OMP_NUM_THREADS": "2"})
+    found = replays(bundle)
+    all_are_bitwise(found)
+    names = collections.Counter(item["call"]["name"] for item in found)
+    names.pop("reorder", None)
+    assert names == EXECUTED_OTHERS, names
+    # The library's forward cells against a definition of ours; the others have none.
+    forward = [item for item in found if item["call"]["name"] == "rnn forward"]
+    assert all(item["verdict"] == "PASS" for item in forward), [(item["call"]["attributes"], item["verdict"])
+                                                                for item in forward]
+
+
+def recurrent_cells_are_within_rounding_by_definition_and_on_another_instruction_set():
+    bundle, = record([OTHERS], "--trigger", "exit", "--match", "rnn*")
+    for options in (["--library", "naive"], ["--isa", "SSE41"]):
+        found = [item for item in replays(bundle, *options, ok=(0, 1, 3))
+                 if item.get("call", {}).get("name") == "rnn forward"]
+        assert len(found) == EXECUTED_OTHERS["rnn forward"], (options, len(found))
+        others = [(item["call"]["attributes"], item["same"], item["verdict"]) for item in found
+                  if item["same"] not in ("bitwise", "bound") or item["verdict"] != "PASS"]
+        assert not others, (options, others)
+    stray = [item["observed"] for item in replays(bundle, "--guard") if item["observed"]["outcome"] != "ok"]
+    assert not stray, stray
 
 
 def primitives_stay_inside_their_operands():

@@ -84,9 +84,11 @@ target_compile_options(every_routine PRIVATE -O1 -fno-builtin)
 target_link_libraries(every_routine PRIVATE ${OPENBLAS_SHARED} Threads::Threads)
 list(APPEND victims every_routine)
 
-add_executable(dnnl_victim ${support}/dnnl_victim.c)
-target_link_libraries(dnnl_victim PRIVATE dnnl)
-list(APPEND victims dnnl_victim)
+foreach(program dnnl_victim dnnl_other_victim)
+  add_executable(${program} ${support}/${program}.c ${support}/dnnl_frame.c)
+  target_link_libraries(${program} PRIVATE dnnl)
+  list(APPEND victims ${program})
+endforeach()
 
 set_target_properties(${victims} PROPERTIES C_VISIBILITY_PRESET default
   RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

@@ -193,6 +193,67 @@ static void sizes_of_results_follow_a_changed_symbol(void **state)
     assert_int_equal(opd_call_set(&call, "kh", 7), OPD_E_INVALID); /* no window fits */
 }
 
+/* Cells in both directions, results side by side; the address says which member of the descriptor. */
+static const dnnl_memory_desc_t *find_part(void *context, int arg)
+{
+    dnnl_rnn_desc_t *op = context;
+    const struct {
+        int arg;
+        const dnnl_memory_desc_t *desc;
+    } parts[] = {
+        { DNNL_ARG_SRC_LAYER, &op->src_layer_desc },       { DNNL_ARG_WEIGHTS_LAYER, &op->weights_layer_desc },
+        { DNNL_ARG_WEIGHTS_ITER, &op->weights_iter_desc }, { DNNL_ARG_BIAS, &op->bias_desc },
+        { DNNL_ARG_DST_LAYER, &op->dst_layer_desc },
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (parts[i].arg == arg) {
+            return parts[i].desc;
+        }
+    }
+    return NULL;
+}
+
+static void sizes_of_recurrent_cells_follow_their_symbols(void **state)
+{
+    const int64_t src[] = { 3, 2, 5 };
+    const int64_t from_layer[] = { 1, 2, 5, 4, 6 };
+    const int64_t from_state[] = { 1, 2, 6, 4, 6 };
+    const int64_t bias[] = { 1, 2, 4, 6 };
+    const int64_t dst[] = { 3, 2, 12 };
+    dnnl_rnn_desc_t op = { .primitive_kind = dnnl_rnn,
+                           .prop_kind = dnnl_forward_inference,
+                           .cell_kind = dnnl_vanilla_lstm,
+                           .direction = dnnl_bidirectional_concat };
+    opd_dnnl_facts facts = { .kind = dnnl_rnn,
+                             .descriptor = &op,
+                             .implementation = "ref",
+                             .memory = find_part,
+                             .context = &op,
+                             .output_scale = 1 };
+    opd_dnnl_descriptor again;
+    opd_call call;
+    int args[OPD_MAX_OPERANDS];
+    (void)state;
+    op.src_layer_desc = dense(3, src);
+    op.weights_layer_desc = dense(5, from_layer);
+    op.weights_iter_desc = dense(5, from_state);
+    op.bias_desc = dense(4, bias);
+    op.dst_layer_desc = dense(3, dst);
+    assert_int_equal(opd_dnnl_call(&call, args, &facts), OPD_OK);
+    assert_non_null(call.op);
+    assert_string_equal(call.name, "rnn forward");
+    assert_int_equal(opd_dnnl_describe(&again, &call, false), OPD_OK);
+    assert_memory_equal(&again.rnn, &op, sizeof op);
+    assert_int_equal(opd_call_set(&call, "dhc", 3), OPD_OK);
+    assert_int_equal(opd_call_operand(&call, "weights_iter")->view.shape[2], 3);
+    assert_int_equal(opd_call_operand(&call, "weights_iter")->view.shape[3], 4);
+    assert_int_equal(opd_call_operand(&call, "weights_iter")->view.shape[4], 3);
+    assert_int_equal(opd_call_operand(&call, "dst_layer")->view.shape[2], 6);
+    op.cell_kind = dnnl_vanilla_augru; /* has no word here */
+    assert_int_equal(opd_dnnl_call(&call, args, &facts), OPD_OK);
+    assert_null(call.op);
+}
+
 static void attributes_that_are_not_known_leave_a_call_without_operator(void **state)
 {
     dnnl_convolution_desc_t op = gradient();
@@ -254,6 +315,7 @@ int main(void)
         cmocka_unit_test(texts_that_are_no_layout_are_refused),
         cmocka_unit_test(descriptor_comes_back_from_its_call),
         cmocka_unit_test(sizes_of_results_follow_a_changed_symbol),
+        cmocka_unit_test(sizes_of_recurrent_cells_follow_their_symbols),
         cmocka_unit_test(attributes_that_are_not_known_leave_a_call_without_operator),
         cmocka_unit_test(storage_that_its_layout_does_not_fit_is_refused),
     };
