@@ -95,7 +95,8 @@ def table(title, found, unit, rounds):
 
 
 def calls(rounds):
-    ways = {"no recording": lambda: float(loop("calls", str(CALLS))), "ops-debug meta": lambda: float(recorded("meta", "calls", str(CALLS)))}
+    ways = {"no recording": lambda: float(loop("calls", str(CALLS))), "ops-debug meta": lambda: float(recorded("meta", "calls", str(CALLS))),
+            "ops-debug counts": lambda: float(recorded("counts", "calls", str(CALLS)))}
     if have("lttng", "recorder_loop_lttng"):
         ways["LTTng-ust, one tracepoint"] = lambda: float(lttng("calls", str(CALLS))[0])
     if have("uftrace", "recorder_loop_pg"):

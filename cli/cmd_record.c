@@ -52,7 +52,7 @@ static const struct argp_option options[] = {
       "Folder for the bundles, or NAME.opsb for one (what has that name is kept as NAME.opsb.old); default ops-debug-out",
       0 },
     { "capture", KEY_CAPTURE, "LEVEL", 0,
-      "meta (no operand is read), stats (digests, statistics), inputs (keeps inputs; the default) or full (outputs too)",
+      "counts (calls and time by kind, no record of each), meta (no operand is read), stats (digests, statistics), inputs (keeps inputs; the default) or full (outputs too)",
       0 },
     { "trigger", KEY_TRIGGER, "LIST", 0,
       "What freezes a bundle: nan,inf,crash,contract,timeout=60s (the default), abs>LIMIT, exit, always", 0 },
@@ -269,10 +269,10 @@ static void mention_idle_triggers(const opd_record_options *record)
     uint32_t bits = opd_triggers_idle(record->triggers, record->capture);
     if (bits != 0) {
         opd_triggers_print(idle, sizeof idle, bits);
-        fprintf(
-            stderr,
-            "ops-debug: --capture %s reads no operand, so the triggers %s never fire; --capture stats is enough for them\n",
-            opd_capture_name(record->capture), idle);
+        fprintf(stderr,
+                "ops-debug: --capture %s %s, so the triggers %s never fire; --capture stats is enough for them\n",
+                opd_capture_name(record->capture),
+                record->capture == OPD_CAPTURE_COUNTS ? "keeps no record of each call" : "reads no operand", idle);
     }
 }
 
@@ -356,6 +356,7 @@ const opd_command opd_command_record = {
     .examples = "  ops-debug record -o run/ -- /usr/bin/python3 program.py\n"
                 "  ops-debug record -o one.opsb --trigger exit --match '*gemm' -- ./solve input.dat\n"
                 "  ops-debug record -o run/ --capture full --budget 1G -- ./train\n"
+                "  ops-debug record -o run/ --capture counts -- ./serve\n"
                 "  ops-debug record -o run/ --torch -- /usr/bin/python3 train.py\n",
     .options = options,
     .parse = parse,

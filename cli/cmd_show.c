@@ -8,6 +8,7 @@
 #include <opsdebug/memory.h>
 #include <opsdebug/record.h>
 
+#include "count_table.h"
 #include "document.h"
 #include "phrases.h"
 #include "screen.h"
@@ -348,6 +349,15 @@ static opd_status print_calls(const opd_bundle *bundle, const opd_subject *faili
     return status;
 }
 
+/* Where calls were counted, those recorded only say of what kind. */
+static opd_status print_calls_or_counts(const opd_bundle *bundle, const opd_subject *failing, bool with_all)
+{
+    if (opd_bundle_count_count(bundle) > 0) {
+        return opd_counts_print(bundle, with_all);
+    }
+    return opd_bundle_call_count(bundle) > 0 ? print_calls(bundle, failing, with_all) : OPD_OK;
+}
+
 /* The last seed a generator was given; the ones before it are in the timeline. */
 static void print_seed(const opd_bundle *bundle, uint32_t index)
 {
@@ -398,6 +408,7 @@ static json_t *bundle_document(const opd_bundle *bundle, const opd_subject *chos
         json_array_append_new(calls, opd_document_call(&chosen->call, true));
     }
     opd_document_put(document, "calls", calls);
+    opd_document_put(document, "counts", opd_counts_document(bundle));
     return document;
 }
 
@@ -470,8 +481,7 @@ static int show_bundle(const show_options *o)
         if (has_choice) {
             print_call(&chosen, bundle, o->call != NULL || o->shared.verbosity > 0);
         }
-        if (o->call == NULL && opd_bundle_call_count(bundle) > 0 &&
-            print_calls(bundle, has_choice ? &chosen : NULL, o->with_all) != OPD_OK) {
+        if (o->call == NULL && print_calls_or_counts(bundle, has_choice ? &chosen : NULL, o->with_all) != OPD_OK) {
             exit_status = opd_trouble();
         }
         if (has_choice && chosen.has_failure && opd_source_is_replayable(bundle, &chosen.call)) {

@@ -144,8 +144,13 @@ void opd_record_print_summary(const opd_record_report *report, const opd_record_
         opd_phrase_bytes(stored, sizeof stored, report->bytes_stored);
         opd_phrase_count(calls, sizeof calls, report->calls, "call");
         opd_phrase_count(threads, sizeof threads, report->threads, "thread");
-        fprintf(stderr, "ops-debug: %s in %s of %" PRIu64 " process%s, %s of operands, %s stored%s\n", calls, threads,
-                report->processes, report->processes == 1 ? "" : "es", seen, stored,
+        char what[64];
+        snprintf(what, sizeof what, "%s of operands", seen);
+        if (record->capture == OPD_CAPTURE_COUNTS) {
+            opd_phrase_count(what, sizeof what, report->kinds, "kind");
+        }
+        fprintf(stderr, "ops-debug: %s in %s of %" PRIu64 " process%s, %s, %s stored%s\n", calls, threads,
+                report->processes, report->processes == 1 ? "" : "es", what, stored,
                 report->processes_audited == report->processes ? "" : "; by LD_PRELOAD alone");
     }
     print_operators(report);
@@ -219,6 +224,7 @@ json_t *opd_record_document(const opd_record_report *report, const opd_record_op
     json_t *document = json_object();
     json_t *bundles = json_array();
     opd_document_put(document, "calls", opd_document_count(report->calls));
+    opd_document_put(document, "kinds", opd_document_count(report->kinds));
     opd_document_put(document, "calls_nested", opd_document_count(report->calls_nested));
     opd_document_put(document, "dropped", opd_document_count(report->dropped));
     opd_document_put(document, "data_refused", opd_document_count(report->data_refused));

@@ -26,6 +26,7 @@
     X(FAILURE, 2018, failure)           \
     X(BACKTRACE, 2019, backtrace)       \
     X(LINEAGE, 2020, lineage)           \
+    X(COUNT, 2040, count)               \
     X(CRASH, 2055, crash)               \
     X(INDEX, 2030, index)               \
     X(END, 2031, end)

@@ -25,6 +25,7 @@
 #define STACK_FIELDS(N, T) N(thread) N(state) T(name) N(call_number) N(is_cut)
 #define CRASH_FIELDS(N, T) \
     N(thread) N(access) N(address) N(place) T(operand) N(distance) N(is_overflow) N(threads) N(silent)
+#define COUNT_FIELDS(N, T)   N(thread) N(number) N(calls) N(ns) N(is_rest)
 #define LINEAGE_FIELDS(N, T) T(parent) T(step) T(verdict)
 
 #define PUT_NUMBER(field) \
@@ -113,6 +114,14 @@ opd_status info_put_failure(opd_buffer *out, const opd_failure *from)
     message.n_index = from->index_rank > 0 ? (size_t)from->index_rank : 0;
     message.is_located = from->index_rank >= 0;
     message.has_is_located = message.is_located;
+    return pack(out, &message.base);
+}
+
+opd_status info_put_count(opd_buffer *out, const opd_count *from)
+{
+    Opsdebug__Count message = OPSDEBUG__COUNT__INIT;
+
+    COUNT_FIELDS(PUT_NUMBER, PUT_TEXT)
     return pack(out, &message.base);
 }
 
@@ -262,6 +271,19 @@ opd_status info_get_failure(opd_failure *to, const uint8_t *bytes, size_t size)
         to->index_rank = message->is_located ? (int32_t)message->n_index : -1;
     }
     capped_free(base);
+    return status;
+}
+
+opd_status info_get_count(opd_count *to, const uint8_t *bytes, size_t size)
+{
+    ProtobufCMessage *base = NULL;
+    opd_status status = capped_unpack(&base, &opsdebug__count__descriptor, bytes, size);
+
+    if (status == OPD_OK) {
+        const Opsdebug__Count *message = (const Opsdebug__Count *)base;
+        COUNT_FIELDS(GET_NUMBER, GET_TEXT)
+        capped_free(base);
+    }
     return status;
 }
 

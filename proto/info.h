@@ -25,6 +25,7 @@ opd_status info_put_module(opd_buffer *out, const opd_module *from, uint32_t num
 opd_status info_put_thread(opd_buffer *out, const opd_thread_info *from);
 opd_status info_put_event(opd_buffer *out, const opd_event *from);
 opd_status info_put_failure(opd_buffer *out, const opd_failure *from);
+opd_status info_put_count(opd_buffer *out, const opd_count *from);
 opd_status info_put_lineage(opd_buffer *out, const opd_lineage *from);
 opd_status info_put_backtrace(opd_buffer *out, const opd_stack *from);
 opd_status info_put_crash(opd_buffer *out, const opd_crash_info *from);
@@ -36,6 +37,7 @@ opd_status info_get_module(opd_module *to, uint32_t *number, const uint8_t *byte
 opd_status info_get_thread(opd_thread_info *to, const uint8_t *bytes, size_t size);
 opd_status info_get_event(opd_event *to, const uint8_t *bytes, size_t size);
 opd_status info_get_failure(opd_failure *to, const uint8_t *bytes, size_t size);
+opd_status info_get_count(opd_count *to, const uint8_t *bytes, size_t size);
 opd_status info_get_lineage(opd_lineage *to, const uint8_t *bytes, size_t size);
 opd_status info_get_crash(opd_crash_info *to, const uint8_t *bytes, size_t size);
 opd_status info_get_backtrace(opd_backtrace *backtrace, const uint8_t *bytes, size_t size);

@@ -31,6 +31,7 @@ void opd_bundle_close(opd_bundle *bundle)
     opd_free(bundle->events);
     opd_free(bundle->failures);
     opd_free(bundle->lineage);
+    opd_free(bundle->counts);
     opd_free(bundle->places);
     index_done(&bundle->index);
     if (bundle->cache) {

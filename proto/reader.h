@@ -48,6 +48,8 @@ struct opd_bundle {
     size_t failure_count, failure_capacity;
     opd_lineage *lineage;
     size_t lineage_count, lineage_capacity;
+    opd_count *counts;
+    size_t count_count, count_capacity;
     opd_crash_info crash;
     bool has_crash;
     opd_backtrace *backtraces;

@@ -139,6 +139,19 @@ static opd_status take_crash(opd_bundle *bundle, const opd_frame_parts *parts, u
     return status;
 }
 
+static opd_status take_count(opd_bundle *bundle, const opd_frame_parts *parts, uint32_t entry)
+{
+    opd_count *item = NULL;
+    opd_status status = APPEND(bundle, counts, count_count, count_capacity, &item);
+
+    (void)entry;
+    if (status == OPD_OK) {
+        status = info_get_count(item, parts->message, parts->message_size);
+    }
+    bundle->count_count += status == OPD_OK;
+    return status;
+}
+
 static opd_status take_lineage(opd_bundle *bundle, const opd_frame_parts *parts, uint32_t entry)
 {
     opd_lineage *item = NULL;
@@ -175,13 +188,21 @@ static const struct {
     uint32_t kind;
     take_fn *take;
 } kinds[] = {
-    { KIND_HEADER, take_header },   { KIND_ENVIRONMENT, take_environment },
-    { KIND_MODULE, take_module },   { KIND_THREAD, take_thread },
-    { KIND_BATCH, take_batch },     { KIND_EVENT, take_event },
-    { KIND_FAILURE, take_failure }, { KIND_BACKTRACE, take_backtrace },
-    { KIND_CRASH, take_crash },     { KIND_LINEAGE, take_lineage },
-    { KIND_TENSOR, NULL },          { KIND_TIMELINE, NULL },
-    { KIND_INDEX, NULL },           { KIND_END, NULL },
+    { KIND_HEADER, take_header },
+    { KIND_ENVIRONMENT, take_environment },
+    { KIND_MODULE, take_module },
+    { KIND_THREAD, take_thread },
+    { KIND_BATCH, take_batch },
+    { KIND_EVENT, take_event },
+    { KIND_FAILURE, take_failure },
+    { KIND_BACKTRACE, take_backtrace },
+    { KIND_CRASH, take_crash },
+    { KIND_LINEAGE, take_lineage },
+    { KIND_COUNT, take_count },
+    { KIND_TENSOR, NULL },
+    { KIND_TIMELINE, NULL },
+    { KIND_INDEX, NULL },
+    { KIND_END, NULL },
 };
 
 bool reader_knows(uint32_t kind)
@@ -401,6 +422,16 @@ const opd_stack *opd_bundle_stack(const opd_bundle *bundle, uint32_t index)
 const opd_crash_info *opd_bundle_crash(const opd_bundle *bundle)
 {
     return bundle->has_crash ? &bundle->crash : NULL;
+}
+
+uint32_t opd_bundle_count_count(const opd_bundle *bundle)
+{
+    return (uint32_t)bundle->count_count;
+}
+
+const opd_count *opd_bundle_count(const opd_bundle *bundle, uint32_t index)
+{
+    return index < bundle->count_count ? &bundle->counts[index] : NULL;
 }
 
 uint32_t opd_bundle_lineage_count(const opd_bundle *bundle)

@@ -113,6 +113,11 @@ opd_status opd_writer_crash(opd_writer *writer, const opd_crash_info *crash)
     return end_message(writer, KIND_CRASH, info_put_crash(begin_message(writer), crash));
 }
 
+opd_status opd_writer_count(opd_writer *writer, const opd_count *count)
+{
+    return end_message(writer, KIND_COUNT, info_put_count(begin_message(writer), count));
+}
+
 opd_status opd_writer_lineage(opd_writer *writer, const opd_lineage *lineage)
 {
     return end_message(writer, KIND_LINEAGE, info_put_lineage(begin_message(writer), lineage));

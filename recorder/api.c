@@ -8,6 +8,8 @@
 #include "attach.h"
 #include "calls.h"
 #include "capture.h"
+#include "counts.h"
+#include "firsts.h"
 #include "load.h"
 #include "ring_note.h"
 
@@ -86,6 +88,12 @@ uint64_t opd_api_begin(opd_slot *slot, const opd_call *call, uint64_t frame)
         opd_calls_leave(slot, open);
         return 0;
     }
+    const bool is_counting = control->capture == OPD_CAPTURE_COUNTS;
+    if (is_counting && !opd_counts_begin(slot, open, opd_counts_base(slot, opd_firsts_kind(call)), 0, call)) {
+        uint64_t token = OPD_NO_LIMIT << 8 | slot->depth;
+        opd_api_leave(slot);
+        return token;
+    }
     piece pieces[PIECES];
     uint32_t words = split_call(pieces, call);
     uint32_t operands = 0;
@@ -93,8 +101,8 @@ uint64_t opd_api_begin(opd_slot *slot, const opd_call *call, uint64_t frame)
         open->flags |= OPD_OPEN_DATA | ((call->flags & OPD_CALL_BAD_ARGS) != 0 ? OPD_OPEN_BAD_ARGS : 0);
         operands = (uint32_t)call->operand_count;
     }
-    open->parts = OPD_R_WORDS + words;
-    uint32_t size = open->parts + operands * (uint32_t)OPD_PART_WORDS;
+    open->parts = is_counting ? open->parts : OPD_R_WORDS + words;
+    uint32_t size = OPD_R_WORDS + words + operands * (uint32_t)OPD_PART_WORDS;
     if (opd_calls_reserve(slot, &open->position, size)) {
         uint64_t at = open->position;
         opd_api_head(slot, at, size, OPD_RECORD_CALL, words, operands);
@@ -111,6 +119,9 @@ uint64_t opd_api_begin(opd_slot *slot, const opd_call *call, uint64_t frame)
             opd_capture_before(slot, open, call);
             opd_ring_set(slot, at + OPD_R_BEGIN, opd_here_ticks());
             opd_ring_state(slot, at, OPD_STATE_SUBMITTED);
+        }
+        if (is_counting) {
+            opd_counts_recorded(slot, open->parts);
         }
     }
     uint64_t token = open->position << 8 | slot->depth;
@@ -148,6 +159,9 @@ opd_open_call *opd_api_open(opd_slot **out, uint64_t token, const void *frame)
 void opd_api_complete(opd_slot *slot, opd_open_call *open, const opd_call *call, int status, uint64_t now)
 {
     uint64_t at = open->position;
+    if ((open->flags & OPD_OPEN_COUNTED) != 0) {
+        opd_counts_end(slot, open, now);
+    }
     if (at != OPD_NO_LIMIT && opd_ring_stands(slot, at)) {
         opd_ring_set(slot, at + OPD_R_END, now);
         opd_ring_set(slot, at + OPD_R_RETURN, (uint64_t)(int64_t)status);

@@ -8,6 +8,7 @@
 #include "api.h"
 #include "calls.h"
 #include "capture.h"
+#include "counts.h"
 #include "forms.h"
 #include "modules.h"
 
@@ -51,14 +52,23 @@ static uint64_t begin(opd_slot *slot, uint32_t form, opd_call *call, const uint6
         opd_calls_leave(slot, open);
         return 0;
     }
+    const bool is_counting = control->capture == OPD_CAPTURE_COUNTS;
+    if (is_counting) {
+        uint64_t kind = opd_mix(form, call->provider);
+        if (!opd_counts_begin(slot, open, opd_counts_base(slot, kind), 0, call)) {
+            uint64_t token = OPD_NO_LIMIT << 8 | slot->depth;
+            opd_api_leave(slot);
+            return token;
+        }
+    }
     uint32_t count = 1 + opd_form_words(call);
     uint32_t operands = 0;
     if ((call->flags & OPD_CALL_VIEW) == 0 && opd_capture_wants(control, slot->number)) {
         open->flags |= OPD_OPEN_DATA;
         operands = (uint32_t)call->operand_count;
     }
-    open->parts = OPD_R_WORDS + count;
-    uint32_t size = open->parts + operands * (uint32_t)OPD_PART_WORDS;
+    open->parts = is_counting ? open->parts : OPD_R_WORDS + count;
+    uint32_t size = OPD_R_WORDS + count + operands * (uint32_t)OPD_PART_WORDS;
     if (opd_calls_reserve(slot, &open->position, size)) {
         uint64_t at = open->position;
         opd_api_head(slot, at, size, OPD_RECORD_FORM, count, operands);
@@ -70,6 +80,9 @@ static uint64_t begin(opd_slot *slot, uint32_t form, opd_call *call, const uint6
             opd_capture_before(slot, open, call);
             opd_ring_set(slot, at + OPD_R_BEGIN, opd_here_ticks());
             opd_ring_state(slot, at, OPD_STATE_SUBMITTED);
+        }
+        if (is_counting) {
+            opd_counts_recorded(slot, open->parts);
         }
     }
     uint64_t token = open->position << 8 | slot->depth;

@@ -9,7 +9,7 @@
 /* Has this call of the thread its operands captured? (level, sampling) */
 static inline bool opd_capture_wants(const opd_control *control, uint64_t number)
 {
-    return control->capture != OPD_CAPTURE_META && opd_here_is_quiet == 0 &&
+    return control->capture > OPD_CAPTURE_META && opd_here_is_quiet == 0 &&
            (control->sample <= 1 || number % control->sample == 0) && !opd_allowance_is_spent(opd_thread.slot);
 }
 

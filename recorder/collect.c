@@ -222,6 +222,7 @@ static void forget(opd_watched *watched)
     if (watched->process != NULL) {
         munmap(watched->process, watched->bytes);
     }
+    opd_free(watched->kinds);
     opd_free(watched);
 }
 
@@ -490,6 +491,7 @@ static void serve(opd_collector *collector, opd_watched *watched)
     if ((collector->control->triggers & OPD_TRIGGER_TIMEOUT) != 0) {
         check_time(collector, watched);
     }
+    opd_counts_progress(collector, watched);
     opd_drain(collector, watched, false); /* first: calls are small, and failures with their data may fill the disk */
     write_frozen(collector, watched);
 }

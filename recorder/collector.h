@@ -32,6 +32,14 @@ typedef struct opd_watched_slot {
     bool is_named;
 } opd_watched_slot;
 
+/* A call that stands for its like. */
+typedef struct opd_recorded_kind {
+    uint64_t number;
+    uint32_t tid;
+    bool is_nested;
+    char name[OPD_NAME];
+} opd_recorded_kind;
+
 /* One image of one process: a mapped process file. */
 typedef struct opd_watched {
     char path[256];
@@ -47,6 +55,9 @@ typedef struct opd_watched {
     uint64_t calls, dropped;
     uint64_t flushed; /* calls that are in the file of the run */
     uint32_t bundles;
+    opd_recorded_kind *kinds; /* at capture level counts: what is counted */
+    size_t kind_count;
+    uint64_t counted; /* calls, as far as control->calls has them */
     struct opd_watched *next;
 } opd_watched;
 
@@ -167,6 +178,19 @@ bool opd_decode_part(opd_operand_part *out, const opd_ring_record *record, uint3
 void opd_tally_call(opd_collector *collector, opd_watched *watched, uint32_t index, const opd_call *call);
 /* Counts what an image leaves behind. */
 void opd_tally_end(opd_collector *collector, opd_watched *watched);
+
+/* --- capture level counts */
+
+/* Notes a recorded call, the first of its kind. errors: E_NOMEM. */
+opd_status opd_counts_note(opd_watched *watched, const opd_call *call);
+/* Brings the session's number of calls up to date. */
+void opd_counts_progress(opd_collector *collector, opd_watched *watched);
+/* Writes how often each was made; nothing at other levels. */
+opd_status opd_counts_put(opd_writer *writer, const opd_collector *collector, const opd_watched *watched);
+/* Adds them to the report. */
+void opd_counts_tally(opd_collector *collector, opd_watched *watched);
+/* The line of an operator; those that find no line of their own share the last. */
+opd_record_operator *opd_tally_line(opd_record_report *report, const char *name);
 
 /* --- bundles */
 

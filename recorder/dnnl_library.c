@@ -5,6 +5,7 @@
 
 #include <opsdebug/memory.h>
 
+#include "counts.h"
 #include "dnnl_primitives.h"
 #include "modules.h"
 #include "packed.h"
@@ -195,6 +196,10 @@ static void pack(opd_dnnl_primitive *out, const asking *of, const opd_dnnl_facts
         out->starts[i] = memory != NULL ? memory->offset0 * (int64_t)opd_dtype_size(call.operands[i].view.dtype) : 0;
     }
     out->word_count = opd_pack_call(out->words, OPD_DNNL_WORDS, &call, out->address_at);
+    out->kind = 0;
+    for (uint32_t i = 0; i < out->word_count; i++) {
+        out->kind = opd_mix(out->kind, out->words[i]);
+    }
 }
 
 /* What other engines work on is not this process's memory. */

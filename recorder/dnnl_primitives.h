@@ -52,6 +52,7 @@ typedef struct opd_dnnl_primitive {
     _Atomic uint64_t handle; /* 0 = free, 1 = being filled */
     const opd_dnnl_library *library;
     const opd_op *op;
+    uint64_t kind;       /* hash of the words: what makes a kind of call */
     uint32_t word_count; /* 0: known when it is executed only */
     bool is_watched;     /* matches the filter */
     uint8_t operand_count;

@@ -4,6 +4,7 @@
 
 #include "calls.h"
 #include "capture.h"
+#include "counts.h"
 #include "here.h"
 #include "packed.h"
 
@@ -90,15 +91,22 @@ void opd_dnnl_begin(opd_wrapped *frame, const opd_site *site, const opd_dnnl_exe
     frame->depth = slot->depth - 1;
     bool is_inner = frame->depth > 0 && (slot->open[frame->depth - 1].flags & OPD_OPEN_BLAS) != 0;
     open->flags = OPD_OPEN_BLAS;
+    const bool is_counting = control->capture == OPD_CAPTURE_COUNTS;
+    if (is_counting && !opd_counts_begin(slot, open, opd_counts_base(slot, primitive->kind),
+                                         opd_mix((uint64_t)(uintptr_t)primitive->op, 2), NULL)) {
+        atomic_signal_fence(memory_order_seq_cst);
+        slot->busy = 0;
+        return;
+    }
     if (!is_inner && opd_capture_wants(control, slot->number)) {
         open->flags |= OPD_OPEN_DATA;
     }
     for (int i = 0; i < primitive->operand_count; i++) {
         addresses[i] = address_of(execution, i);
     }
-    open->parts = OPD_R_WORDS + primitive->word_count;
-    uint32_t size = open->parts;
+    uint32_t size = OPD_R_WORDS + primitive->word_count;
     if ((open->flags & OPD_OPEN_DATA) != 0) {
+        open->parts = size;
         size += primitive->operand_count * (uint32_t)OPD_PART_WORDS;
     }
     if (opd_calls_reserve(slot, &open->position, size)) {
@@ -109,6 +117,9 @@ void opd_dnnl_begin(opd_wrapped *frame, const opd_site *site, const opd_dnnl_exe
             capture_operands(slot, open, primitive, addresses);
             opd_ring_set(slot, at + OPD_R_BEGIN, opd_here_ticks());
             opd_ring_state(slot, at, OPD_STATE_SUBMITTED);
+        }
+        if (is_counting) {
+            opd_counts_recorded(slot, open->parts);
         }
     }
     atomic_signal_fence(memory_order_seq_cst);

@@ -134,7 +134,7 @@ static opd_status enter_thread(opd_collector *collector, opd_watched *watched, u
             status = opd_writer_thread(watched->run, (uint32_t)watched->pid, tid, text);
         }
     }
-    bool is_filtered = collector->control->range_last != 0;
+    bool is_filtered = collector->control->range_last != 0 || collector->control->capture == OPD_CAPTURE_COUNTS;
     if (status == OPD_OK && number > known->number + 1 && !is_filtered) {
         status = write_gap(collector, watched, tid, number - known->number - 1, time_ns);
     }
@@ -143,13 +143,13 @@ static opd_status enter_thread(opd_collector *collector, opd_watched *watched, u
     return status;
 }
 
-/* At level meta nobody has looked at the call yet: what needs no operand is found here. */
+/* At levels counts and meta nobody has looked at the call yet: what needs no operand is found here. */
 static void check_call(const opd_collector *collector, opd_watched *watched, uint32_t index, const opd_call *call)
 {
     const opd_control *control = collector->control;
     bool is_bad = (call->flags & OPD_CALL_BAD_ARGS) != 0 && (control->triggers & OPD_TRIGGER_CONTRACT) != 0;
-    if (control->capture != OPD_CAPTURE_META || call->depth > 0 ||
-        (!is_bad && (control->triggers & OPD_TRIGGER_ALWAYS) == 0)) {
+    if (control->capture > OPD_CAPTURE_META || call->depth > 0 ||
+        (!is_bad && (control->capture == OPD_CAPTURE_COUNTS || (control->triggers & OPD_TRIGGER_ALWAYS) == 0))) {
         return;
     }
     opd_shared_trigger trigger = { .outcome = is_bad ? OPD_OUTCOME_BAD_ARGS : OPD_OUTCOME_REQUESTED,
@@ -231,7 +231,8 @@ static void count_tail(opd_collector *collector, opd_watched *watched, uint32_t 
     bool is_recovering =
         collector->main_pid == 0; /* what was before is in the bundles of the collector that was killed */
     uint64_t made = slot->number + (is_recovering ? 0 : slot->earlier);
-    if (made <= known->accounted || collector->control->range_last != 0) {
+    bool is_counting = collector->control->capture == OPD_CAPTURE_COUNTS; /* most calls have no record */
+    if (made <= known->accounted || collector->control->range_last != 0 || is_counting) {
         return;
     }
     uint64_t missing = made - known->accounted;
@@ -288,6 +289,9 @@ void opd_drain_close(opd_collector *collector, opd_watched *watched)
     }
     if (watched->run == NULL) {
         return;
+    }
+    if (opd_counts_put(watched->run, collector, watched) != OPD_OK) {
+        note_run_trouble(collector, "the counts of process %d are not written: %s", watched->pid, opd_error_text());
     }
     collector->report->bytes_stored += opd_writer_size(watched->run);
     if (opd_writer_close(watched->run) != OPD_OK) {

@@ -47,10 +47,15 @@ static uint64_t mix_value(uint64_t hash, const opd_value *value)
     return mix_text(hash, value->text, sizeof(value->text));
 }
 
-static uint64_t kind_of(const opd_call *call)
+uint64_t opd_firsts_operator(const opd_call *call)
 {
-    uint64_t hash = mix_text(mix_text(opd_mix(attachment, (uint64_t)call->dtype), call->domain, sizeof(call->domain)),
-                             call->name, sizeof(call->name));
+    return mix_text(mix_text(opd_mix(attachment, (uint64_t)call->dtype), call->domain, sizeof(call->domain)),
+                    call->name, sizeof(call->name));
+}
+
+uint64_t opd_firsts_kind(const opd_call *call)
+{
+    uint64_t hash = opd_firsts_operator(call);
     hash = opd_mix(hash, call->flags & OPD_CALL_IDENTITY);
     for (int i = 0; i < call->symbol_count; i++) {
         hash = mix_value(hash, &call->symbols[i]);
@@ -70,7 +75,7 @@ static uint64_t kind_of(const opd_call *call)
 
 bool opd_firsts_wants(const opd_call *call, uint32_t limit)
 {
-    uint64_t key = kind_of(call) & ~COUNT_MASK;
+    uint64_t key = opd_firsts_kind(call) & ~COUNT_MASK;
     uint64_t most = limit < COUNT_MASK ? limit : COUNT_MASK;
     key = key != 0 ? key : COUNT_MASK + 1;
     for (uint32_t i = 0; i < PROBES; i++) {

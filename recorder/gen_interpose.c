@@ -214,6 +214,23 @@ static void print_dispatch(FILE *out, const form *wrapper)
     fputs("    return value_;\n}\n\n", out);
 }
 
+/* Bits of the words that are the storage order, sizes or choices: not of scalars and addresses. */
+static uint32_t kind_words(const form *wrapper)
+{
+    uint32_t bits = 0;
+    int word = 0;
+    if (wrapper->routine->op->has_layout) {
+        bits = 1;
+        word = 1;
+    }
+    for (int i = 0; i < wrapper->arg_count && word < 32; i++) {
+        const opd_arg *arg = &wrapper->args[i];
+        bits |= arg->kind == OPD_ARG_INT || arg->kind == OPD_ARG_CHOICE ? UINT32_C(1) << word : 0;
+        word += arg->kind == OPD_ARG_SCALAR && opd_dtype_is_complex(arg->dtype) ? 2 : 1;
+    }
+    return bits;
+}
+
 static void print_wrapper(FILE *out, const form *wrapper, int words, int operands)
 {
     bool is_void = strcmp(result_type(wrapper), "void") == 0;
@@ -224,8 +241,9 @@ static void print_wrapper(FILE *out, const form *wrapper, int words, int operand
     fprintf(
         out,
         ")\n{\n    static opd_site site_ = { .symbol = \"%s\", .wrapper = (const void *)%s, .routine = %d, .pattern = %d, .words = %d, "
-        ".operands = %d, .flags = %uu };\n",
+        ".operands = %d, .kind_words = %uu, .flags = %uu };\n",
         wrapper->symbol, wrapper->symbol, wrapper->routine->id, wrapper->pattern_index, words, operands,
+        kind_words(wrapper),
         (wrapper->pattern->is_cblas ? OPD_CALL_CBLAS : 0u) | (wrapper->pattern->int_bytes == 8 ? OPD_CALL_ILP64 : 0u) |
             (wrapper->pattern->is_direct ? OPD_CALL_DIRECT : 0u));
     fprintf(out,

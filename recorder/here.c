@@ -354,7 +354,8 @@ static bool populate_slot(opd_slot *slot)
     for (int i = 0; i < POPULATE_WAITS && atomic_exchange(&is_populating, true); i++) {
         sched_yield();
     }
-    bool is_there = opd_here_populate(slot, sizeof(*slot));
+    bool has_counts = opd_recorder.control->capture == OPD_CAPTURE_COUNTS;
+    bool is_there = opd_here_populate(slot, has_counts ? sizeof(*slot) : offsetof(opd_slot, counts));
     atomic_store(&is_populating, false);
     return is_there;
 }

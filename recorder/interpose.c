@@ -7,6 +7,7 @@
 
 #include "calls.h"
 #include "capture.h"
+#include "counts.h"
 #include "here.h"
 
 /* Fills the record's fixed words and the argument words. */
@@ -52,6 +53,21 @@ static void capture_operands(opd_slot *slot, opd_open_call *open, const opd_site
     opd_capture_before(slot, open, call);
 }
 
+/* At capture level counts. true: the first of its kind, to be recorded as well. */
+static __attribute__((noinline)) bool count_call(opd_slot *slot, opd_open_call *open, const opd_site *site,
+                                                 const opd_target *target, const uint64_t *words)
+{
+    uint64_t one = (uint64_t)(uintptr_t)target;
+    uint64_t other = 0; /* two chains that do not wait for each other */
+    for (uint32_t left = site->kind_words; left != 0; left &= left - 1) {
+        uint64_t mixed = opd_mix(other, words[__builtin_ctz(left)]);
+        other = one;
+        one = mixed;
+    }
+    uint64_t key = opd_counts_base(slot, opd_mix(one, other));
+    return opd_counts_begin(slot, open, key, opd_mix(site->routine, 1), NULL);
+}
+
 void opd_interpose_begin(opd_wrapped *frame, const opd_site *site, const opd_target *target, const uint64_t *words,
                          const void *return_address)
 {
@@ -73,12 +89,18 @@ void opd_interpose_begin(opd_wrapped *frame, const opd_site *site, const opd_tar
     frame->depth = slot->depth - 1;
     bool is_inner = frame->depth > 0 && (slot->open[frame->depth - 1].flags & OPD_OPEN_BLAS) != 0;
     open->flags = OPD_OPEN_BLAS;
+    const bool is_counting = __builtin_expect(control->capture == OPD_CAPTURE_COUNTS, 0);
+    if (is_counting && !count_call(slot, open, site, target, words)) {
+        atomic_signal_fence(memory_order_seq_cst);
+        slot->busy = 0;
+        return;
+    }
     if (!is_inner && opd_capture_wants(control, slot->number)) {
         open->flags |= OPD_OPEN_DATA;
     }
-    open->parts = OPD_R_WORDS + site->words;
-    uint32_t size = open->parts;
+    uint32_t size = OPD_R_WORDS + site->words;
     if ((open->flags & OPD_OPEN_DATA) != 0) {
+        open->parts = size;
         size += site->operands * (uint32_t)OPD_PART_WORDS;
     }
     if (__builtin_expect(opd_calls_reserve(slot, &open->position, size), 1)) {
@@ -89,6 +111,9 @@ void opd_interpose_begin(opd_wrapped *frame, const opd_site *site, const opd_tar
             capture_operands(slot, open, site, words);
             opd_ring_set(slot, at + OPD_R_BEGIN, opd_here_ticks());
             opd_ring_state(slot, at, OPD_STATE_SUBMITTED);
+        }
+        if (is_counting) {
+            opd_counts_recorded(slot, open->parts);
         }
     }
     atomic_signal_fence(memory_order_seq_cst);
@@ -112,6 +137,9 @@ void opd_interpose_end(opd_wrapped *frame, const void *result, size_t size)
     }
     while (slot->depth > frame->depth + 1) {
         opd_calls_lose(slot);
+    }
+    if (__builtin_expect((open->flags & OPD_OPEN_COUNTED) != 0, 0)) {
+        opd_counts_end(slot, open, now);
     }
     if (at != OPD_NO_LIMIT && opd_ring_stands(slot, at)) {
         uint64_t words[2] = { 0, 0 };

@@ -38,7 +38,8 @@ typedef struct opd_site {
     uint8_t pattern;     /* index */
     uint8_t words;
     uint8_t operands;
-    uint32_t flags; /* OPD_CALL_CBLAS, ILP64, DIRECT */
+    uint32_t kind_words; /* bits of the words that make a kind of call: sizes and choices */
+    uint32_t flags;      /* OPD_CALL_CBLAS, ILP64, DIRECT */
 } opd_site;
 
 typedef struct opd_wrapped {

@@ -17,13 +17,13 @@ static const struct {
     opd_capture least;
 } triggers[] = {
     { "nan", OPD_TRIGGER_NAN, OPD_CAPTURE_STATS },        { "inf", OPD_TRIGGER_INF, OPD_CAPTURE_STATS },
-    { "crash", OPD_TRIGGER_CRASH, OPD_CAPTURE_META },     { "contract", OPD_TRIGGER_CONTRACT, OPD_CAPTURE_META },
-    { "timeout", OPD_TRIGGER_TIMEOUT, OPD_CAPTURE_META }, { "exit", OPD_TRIGGER_EXIT, OPD_CAPTURE_META },
-    { "always", OPD_TRIGGER_ALWAYS, OPD_CAPTURE_META },   { "api", OPD_TRIGGER_API, OPD_CAPTURE_META },
-    { "abs", OPD_TRIGGER_MAGNITUDE, OPD_CAPTURE_STATS },  { "none", 0, OPD_CAPTURE_META },
+    { "crash", OPD_TRIGGER_CRASH, OPD_CAPTURE_COUNTS },   { "contract", OPD_TRIGGER_CONTRACT, OPD_CAPTURE_COUNTS },
+    { "timeout", OPD_TRIGGER_TIMEOUT, OPD_CAPTURE_META }, { "exit", OPD_TRIGGER_EXIT, OPD_CAPTURE_COUNTS },
+    { "always", OPD_TRIGGER_ALWAYS, OPD_CAPTURE_META },   { "api", OPD_TRIGGER_API, OPD_CAPTURE_COUNTS },
+    { "abs", OPD_TRIGGER_MAGNITUDE, OPD_CAPTURE_STATS },  { "none", 0, OPD_CAPTURE_COUNTS },
 };
 
-static const char *const captures[] = { "meta", "stats", "inputs", "full" };
+static const char *const captures[] = { "counts", "meta", "stats", "inputs", "full" };
 
 /* "60s", "500ms", "2m"; false when it is no time. */
 static bool parse_time(uint32_t *out, const char *text, size_t size)
@@ -147,7 +147,7 @@ opd_status opd_capture_parse(opd_capture *capture, const char *text)
             return OPD_OK;
         }
     }
-    return opd_fail(OPD_E_INVALID, "unknown capture level '%s': known are meta, stats, inputs, full", text);
+    return opd_fail(OPD_E_INVALID, "unknown capture level '%s': known are counts, meta, stats, inputs, full", text);
 }
 
 const char *opd_capture_name(opd_capture capture)

@@ -19,7 +19,7 @@
 #include "request.h"
 
 #define OPD_SESSION_MAGIC    UINT64_C(0x31534552444f504f) /* "OPODRES1" */
-#define OPD_SESSION_LAYOUT   3u
+#define OPD_SESSION_LAYOUT   4u
 #define OPD_SESSION_VARIABLE "OPSDEBUG_SESSION"
 #define OPD_SESSION_ROOT     "/dev/shm"
 #define OPD_PLACE_VARIABLE   "OPSDEBUG_SHM_DIR" /* a folder to use in place of OPD_SESSION_ROOT */
@@ -145,8 +145,10 @@ typedef enum opd_slot_state { OPD_SLOT_FREE, OPD_SLOT_PREPARED, OPD_SLOT_TAKEN, 
 typedef struct opd_open_call {
     uint64_t frame;    /* stack address of its wrapper */
     uint64_t position; /* of its record; OPD_NO_LIMIT = dropped */
+    uint64_t begun;    /* ticks, of a counted call */
     uint32_t flags;    /* OPD_OPEN_... */
-    uint32_t parts;    /* words from the record's start to its operand parts */
+    uint32_t
+        parts; /* words from the record's start to its operand parts; of a counted call, its place among the counts */
 } opd_open_call;
 enum {
     OPD_OPEN_DATA = 1 << 0,    /* operands are captured */
@@ -154,8 +156,25 @@ enum {
     OPD_OPEN_HAD_NAN = 1 << 2, /* in something that must be read */
     OPD_OPEN_HAD_INF = 1 << 3,
     OPD_OPEN_BAD_ARGS = 1 << 4,
+    OPD_OPEN_COUNTED = 1 << 5, /* has no record but the first of its kind */
 };
 #define OPD_OPEN_DEPTH 16u
+
+/*
+ * At capture level counts: calls of one kind that a thread made (counts.h). Kinds that find no place among the first OPD_COUNT_KINDS are counted
+ * together by their operator, for all threads that had the slot.
+ */
+#define OPD_COUNT_KINDS     2048u
+#define OPD_COUNT_OPERATORS 512u
+typedef struct opd_counted {
+    _Atomic uint64_t key;   /* 0 = free */
+    _Atomic uint64_t first; /* thread:24 number:40 of the first call, the one with a record; 0 = it found no room */
+    _Atomic uint64_t calls;
+    _Atomic uint64_t ticks;
+} opd_counted;
+#define OPD_COUNT_NUMBER_BITS 40
+_Static_assert((OPD_COUNT_KINDS & (OPD_COUNT_KINDS - 1)) == 0 && (OPD_COUNT_OPERATORS & (OPD_COUNT_OPERATORS - 1)) == 0,
+               "keys are masked");
 
 /* One thread's ring and what only its owner writes, the collector's own words last. */
 typedef struct opd_slot {
@@ -188,6 +207,7 @@ typedef struct opd_slot {
     char reason[384];                               /* why its arguments are bad */
     opd_shared_trigger pending;                     /* what its return will trigger; outcome OK = nothing */
     _Alignas(4096) _Atomic uint64_t ring[OPD_RING_WORDS];
+    opd_counted counts[OPD_COUNT_KINDS + OPD_COUNT_OPERATORS]; /* has memory at capture level counts only */
 } opd_slot;
 
 /*

@@ -5,8 +5,7 @@
 
 #include "collector.h"
 
-/* The line of an operator; those that find no line of their own share the last. */
-static opd_record_operator *line_of(opd_record_report *report, const char *name)
+opd_record_operator *opd_tally_line(opd_record_report *report, const char *name)
 {
     for (uint32_t i = 0; i < report->operator_count; i++) {
         if (strcmp(report->operators[i].name, name) == 0) {
@@ -53,9 +52,12 @@ void opd_tally_call(opd_collector *collector, opd_watched *watched, uint32_t ind
     opd_record_report *report = collector->report;
     opd_watched_slot *known = &watched->slots[index];
     bool is_nested = (call->flags & OPD_CALL_NESTED) != 0;
-    opd_record_operator *line = line_of(report, call->name);
     watched->calls++;
     collector->has_calls = true;
+    if (collector->control->capture == OPD_CAPTURE_COUNTS && opd_counts_note(watched, call) == OPD_OK) {
+        return; /* opd_counts_tally() has it */
+    }
+    opd_record_operator *line = opd_tally_line(report, call->name);
     report->calls++;
     report->calls_nested += is_nested;
     atomic_fetch_add_explicit(&collector->control->calls, 1, memory_order_relaxed);
@@ -122,4 +124,5 @@ void opd_tally_end(opd_collector *collector, opd_watched *watched)
         snprintf(report->untracked, sizeof(report->untracked), "%.95s", process->why_untracked);
     }
     count_kinds(report, process);
+    opd_counts_tally(collector, watched);
 }

@@ -44,6 +44,30 @@ static opd_status open_free(opd_writer **out, const opd_collector *collector, co
     return status;
 }
 
+/* What a reader must know of how the calls were taken. */
+static opd_status put_notes(opd_writer *writer, const opd_control *control)
+{
+    bool reads_operands = control->capture > OPD_CAPTURE_META;
+    const struct {
+        bool is_due;
+        uint32_t value;
+        const char *format;
+    } notes[] = {
+        { control->sample > 1 && reads_operands, control->sample,
+          "sampled: operands of one call in %u of a thread were read" },
+        { control->first > 0 && reads_operands, control->first,
+          "operands of the first %u calls of each kind were read" },
+        { control->capture == OPD_CAPTURE_COUNTS, 0, "counted: the first call of each kind of a thread has a record" },
+    };
+    opd_status status = OPD_OK;
+    for (size_t i = 0; i < OPD_COUNT(notes) && status == OPD_OK; i++) {
+        opd_event event = { .kind = "note", .time_ns = opd_now_ns(), .value = notes[i].value };
+        snprintf(event.name, sizeof(event.name), notes[i].format, notes[i].value);
+        status = notes[i].is_due ? opd_writer_event(writer, &event) : OPD_OK;
+    }
+    return status;
+}
+
 opd_status opd_bundle_begin(opd_writer **out, char *path, size_t size, const opd_collector *collector,
                             opd_watched *watched, const opd_naming *naming)
 {
@@ -72,17 +96,8 @@ opd_status opd_bundle_begin(opd_writer **out, char *path, size_t size, const opd
         environment.mxcsr = watched->process->mxcsr;
         status = opd_writer_environment(writer, &environment);
     }
-    if (status == OPD_OK && control->sample > 1 && control->capture != OPD_CAPTURE_META) {
-        opd_event event = { .kind = "note", .time_ns = opd_now_ns(), .value = control->sample };
-        snprintf(event.name, sizeof(event.name), "sampled: operands of one call in %u of a thread were read",
-                 control->sample);
-        status = opd_writer_event(writer, &event);
-    }
-    if (status == OPD_OK && control->first > 0 && control->capture != OPD_CAPTURE_META) {
-        opd_event event = { .kind = "note", .time_ns = opd_now_ns(), .value = control->first };
-        snprintf(event.name, sizeof(event.name), "operands of the first %u calls of each kind were read",
-                 control->first);
-        status = opd_writer_event(writer, &event);
+    if (status == OPD_OK) {
+        status = put_notes(writer, control);
     }
     if (status != OPD_OK) {
         opd_writer_abandon(writer, true);
@@ -440,6 +455,9 @@ static opd_status put_all(window *at)
         status = opd_writer_flush(at->writer);
     }
     at->is_told = status == OPD_OK;
+    if (status == OPD_OK) {
+        status = opd_counts_put(at->writer, at->collector, at->watched);
+    }
     if (status == OPD_OK) {
         status = opd_generators_put(at->writer, process);
     }

@@ -36,7 +36,7 @@ typedef struct opd_header_info {
     uint32_t pid;
     char program[256];  /* argv[0] */
     char command[1024]; /* arguments joined by spaces */
-    char capture[16];   /* "meta", "stats", "inputs", "full" */
+    char capture[16];   /* "counts", "meta", "stats", "inputs", "full" */
 } opd_header_info;
 
 /* A loaded library or the executable. */
@@ -187,6 +187,14 @@ typedef struct opd_crash_info {
     uint64_t limits[OPD_LIMITS][2]; /* soft, hard */
 } opd_crash_info;
 
+/* At capture level counts: how often a thread made calls like a recorded one, that one included. */
+typedef struct opd_count {
+    uint32_t thread; /* thread and number of the recorded call, the first of them */
+    uint64_t number;
+    uint64_t calls, ns; /* ns: in all of them */
+    bool is_rest;       /* calls of the operator in all other forms too, by any thread: there were more than are told apart */
+} opd_count;
+
 typedef struct opd_lineage {
     char parent[OPD_DIGEST_TEXT]; /* content id of the bundle it was made from */
     char step[200];               /* "n: 777 -> 1" */
@@ -227,6 +235,7 @@ opd_status opd_writer_backtrace(opd_writer *writer, uint32_t thread, const opd_f
 /* A thread's stack with registers and state. */
 opd_status opd_writer_stack(opd_writer *writer, const opd_stack *stack);
 opd_status opd_writer_crash(opd_writer *writer, const opd_crash_info *crash);
+opd_status opd_writer_count(opd_writer *writer, const opd_count *count);
 opd_status opd_writer_lineage(opd_writer *writer, const opd_lineage *lineage);
 /* Pushes everything buffered to the file (not to the disk), so that a reader sees all calls so far. */
 opd_status opd_writer_flush(opd_writer *writer);
@@ -294,6 +303,8 @@ const opd_frame *opd_bundle_frame(const opd_bundle *bundle, uint32_t thread, uin
 uint32_t opd_bundle_stack_count(const opd_bundle *bundle);
 const opd_stack *opd_bundle_stack(const opd_bundle *bundle, uint32_t index);
 const opd_crash_info *opd_bundle_crash(const opd_bundle *bundle); /* NULL: no crash, or nothing beside the failure is known */
+uint32_t opd_bundle_count_count(const opd_bundle *bundle); /* 0 unless captured at level counts */
+const opd_count *opd_bundle_count(const opd_bundle *bundle, uint32_t index);
 uint32_t opd_bundle_lineage_count(const opd_bundle *bundle);
 const opd_lineage *opd_bundle_lineage(const opd_bundle *bundle, uint32_t index);
 uint32_t opd_bundle_thread_count(const opd_bundle *bundle);

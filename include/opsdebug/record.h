@@ -131,7 +131,8 @@ OPD_PUBLIC void opd_record_trigger(const char *reason);
 
 /* ------------------------------------------------------------------------------------------- the collector */
 
-typedef enum opd_capture { OPD_CAPTURE_META, OPD_CAPTURE_STATS, OPD_CAPTURE_INPUTS, OPD_CAPTURE_FULL } opd_capture;
+/* COUNTS: of each kind of call of a thread the first, and how often it was made; META: every call, no operand is read. */
+typedef enum opd_capture { OPD_CAPTURE_COUNTS, OPD_CAPTURE_META, OPD_CAPTURE_STATS, OPD_CAPTURE_INPUTS, OPD_CAPTURE_FULL } opd_capture;
 enum {
     OPD_TRIGGER_NAN = 1 << 0,
     OPD_TRIGGER_INF = 1 << 1,
@@ -186,6 +187,7 @@ typedef struct opd_record_failure {
 
 typedef struct opd_record_report {
     int exit_status;         /* wait status of the program */
+    uint64_t kinds;          /* at capture level counts: kinds of calls that were counted */
     uint64_t calls, calls_nested, dropped, processes, threads;
     uint64_t bytes_seen, bytes_stored;
     uint64_t data_refused;   /* operands whose data found no room in the budget: digests and statistics only */
@@ -226,7 +228,7 @@ typedef struct opd_budget_range {
 } opd_budget_range;
 opd_budget_range opd_record_budget_range(void);
 opd_status opd_capture_parse(opd_capture *capture, const char *text);
-const char *opd_capture_name(opd_capture capture); /* "meta", "stats", "inputs", "full" */
+const char *opd_capture_name(opd_capture capture); /* "counts", "meta", "stats", "inputs", "full" */
 
 /*
  * Runs the program under the recorder until it ends. Signals that ask this process to stop are passed on. Limits that

@@ -242,4 +242,28 @@ def operators_of_pytorch_are_told_as_such():
     assert len(notes) == 3 and all("PyTorch operator of aten" in text for text in notes), notes
 
 
+def operators_are_counted_without_records():
+    """By name, held against a run with a record of each."""
+    need_torch()
+    program = script("""
+        import torch
+        torch.manual_seed(1)
+        x, w = torch.randn(6, 5), torch.randn(5, 4, requires_grad=True)
+        for i in range(20):
+            (x @ w).relu().sum().backward()
+        print(w.grad.sum().item())
+        """)
+    tallies = []
+    for level in ("meta", "counts"):
+        run = Run(program, TORCH + [f"capture={level}"])
+        names = {(call["thread"], call["number"]): call["symbol"] for call in run.runs[0].calls}
+        tally = {}
+        for count in run.runs[0].counts or [{"thread": thread, "number": number, "calls": 1} for thread, number in names]:
+            name = names[str(count["thread"]), str(count["number"])]
+            tally[name] = tally.get(name, 0) + count["calls"]
+        tallies.append(tally)
+    assert tallies[0] == tallies[1] and tallies[0]["relu.default"] == 20, tallies
+    assert len(run.runs[0].calls) < 60 and sum(tally.values()) == int(run.report["calls"]), run.report
+
+
 main(globals())

@@ -111,6 +111,7 @@ static void small_records_come_back_as_written(void **state)
         opd_failure failure;
         opd_frame frame;
         opd_lineage lineage;
+        opd_count count;
         opd_writer *writer = NULL;
         opd_bundle *bundle = NULL;
         uint32_t number = 0;
@@ -124,6 +125,12 @@ static void small_records_come_back_as_written(void **state)
         make_failure(&random, &failure);
         make_frame(&random, &frame);
         make_lineage(&random, &lineage);
+        memset(&count, 0, sizeof(count));
+        count.thread = (uint32_t)make_below(&random, UINT32_MAX);
+        count.number = make_below(&random, UINT64_MAX);
+        count.calls = make_below(&random, UINT64_MAX);
+        count.ns = make_below(&random, UINT64_MAX);
+        count.is_rest = make_below(&random, 2) == 1;
         assert_int_equal(opd_writer_open_sink(&writer, make_sink(&file), &header), OPD_OK);
         assert_int_equal(opd_writer_environment(writer, &environment), OPD_OK);
         assert_int_equal(opd_writer_module(writer, &number, &module), OPD_OK);
@@ -134,6 +141,7 @@ static void small_records_come_back_as_written(void **state)
         assert_int_equal(opd_writer_failure(writer, &failure), OPD_OK);
         assert_int_equal(opd_writer_backtrace(writer, 7, &frame, 1), OPD_OK);
         assert_int_equal(opd_writer_lineage(writer, &lineage), OPD_OK);
+        assert_int_equal(opd_writer_count(writer, &count), OPD_OK);
         assert_int_equal(opd_writer_thread(writer, 8, 9, "worker"), OPD_OK);
         assert_int_equal(opd_writer_close(writer), OPD_OK);
 
@@ -149,6 +157,10 @@ static void small_records_come_back_as_written(void **state)
         assert_int_equal(opd_bundle_frame_count(bundle, 7), 1);
         assert_memory_equal(opd_bundle_frame(bundle, 7, 0), &frame, sizeof(frame));
         assert_memory_equal(opd_bundle_lineage(bundle, 0), &lineage, sizeof(lineage));
+        assert_int_equal(opd_bundle_count_count(bundle), 1);
+        const opd_count *counted = opd_bundle_count(bundle, 0);
+        assert_true(counted->thread == count.thread && counted->number == count.number &&
+                    counted->calls == count.calls && counted->ns == count.ns && counted->is_rest == count.is_rest);
         assert_int_equal(opd_bundle_thread_count(bundle), 1);
         assert_string_equal(opd_bundle_thread(bundle, 0, &pid, &tid), "worker");
         assert_int_equal(pid, 8);

@@ -36,7 +36,7 @@ def words(line):
 class Bundle:
     def __init__(self, path):
         text = subprocess.run([PROBE, "dump", path], check=True, capture_output=True, text=True).stdout
-        self.path, self.calls, self.failure, self.events, self.crash, self.stacks = path, [], None, [], None, []
+        self.path, self.calls, self.failure, self.events, self.crash, self.stacks, self.counts = path, [], None, [], None, [], []
         for line in text.splitlines():
             fields = words(line.strip())
             if line.startswith("bundle "):
@@ -59,6 +59,8 @@ class Bundle:
                 self.stacks[-1]["frames"].append(fields)
             elif line.startswith("event "):
                 self.events.append(fields)
+            elif line.startswith("count "):
+                self.counts.append({key: int(value) for key, value in fields.items()})
 
 
 class Run:

@@ -70,10 +70,10 @@ static void print_report(const opd_record_report *report)
     fprintf(stderr,
             "report %s=%d calls=%" PRIu64 " nested=%" PRIu64 " dropped=%" PRIu64 " processes=%" PRIu64
             " threads=%" PRIu64 " bundles=%u suppressed=%u cut=%u lost=%" PRIu64 " refused=%" PRIu64 " seen=%" PRIu64
-            " stored=%" PRIu64 " audited=%" PRIu64 "\n",
+            " stored=%" PRIu64 " audited=%" PRIu64 " kinds=%" PRIu64 "\n",
             kind, code, report->calls, report->calls_nested, report->dropped, report->processes, report->threads,
             report->bundles, report->suppressed, report->bundles_cut, report->threads_lost, report->data_refused,
-            report->bytes_seen, report->bytes_stored, report->processes_audited);
+            report->bytes_seen, report->bytes_stored, report->processes_audited, report->kinds);
     for (unsigned i = 0; i < report->bundles && i < 16; i++) {
         fprintf(stderr, "bundle %s\n", report->bundle_paths[i]);
     }
@@ -199,6 +199,11 @@ static int dump(const char *path)
     for (uint32_t i = 0; i < opd_bundle_event_count(bundle); i++) {
         const opd_event *event = opd_bundle_event(bundle, i);
         printf("event kind=%s value=%" PRId64 " name=%s\n", event->kind, event->value, event->name);
+    }
+    for (uint32_t i = 0; i < opd_bundle_count_count(bundle); i++) {
+        const opd_count *count = opd_bundle_count(bundle, i);
+        printf("count thread=%u number=%" PRIu64 " calls=%" PRIu64 " ns=%" PRIu64 " rest=%d\n", count->thread,
+               count->number, count->calls, count->ns, count->is_rest);
     }
     for (uint32_t i = 0; i < opd_bundle_failure_count(bundle); i++) {
         print_failure(opd_bundle_failure(bundle, i));

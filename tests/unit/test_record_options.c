@@ -62,7 +62,7 @@ static void capture_levels_have_names(void **state)
 {
     (void)state;
     opd_capture capture = OPD_CAPTURE_META;
-    for (int level = OPD_CAPTURE_META; level <= OPD_CAPTURE_FULL; level++) {
+    for (int level = OPD_CAPTURE_COUNTS; level <= OPD_CAPTURE_FULL; level++) {
         assert_int_equal(opd_capture_parse(&capture, opd_capture_name((opd_capture)level)), OPD_OK);
         assert_int_equal(capture, level);
     }
