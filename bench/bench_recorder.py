@@ -102,9 +102,18 @@ def calls(rounds):
     if have("uftrace", "recorder_loop_pg"):
         ways["uftrace, entry and exit"] = lambda: float(uftrace("calls", str(CALLS))[0])
     table("a call that does nothing", paired(ways, rounds), "ns", rounds)
+    table("with what collects it", paired({level: lambda level=level: whole(level) for level in ("meta", "counts")}, rounds), "ns", rounds)
     ways = {"1 thread": ("1",), "4 threads": ("4",), "8 threads": ("8",), "10000 sizes in turn": ("1", "10000")}
     table("the same at meta", paired({name: lambda more=more: float(recorded("meta", "calls", str(CALLS), *more)) for name, more in ways.items()}, rounds),
           "ns", rounds)
+
+
+def whole(capture):
+    """Processor time of the program and what collects its calls, ns a call."""
+    before = os.times()
+    recorded(capture, "calls", str(CALLS))
+    after = os.times()
+    return (after.children_user + after.children_system - before.children_user - before.children_system) / CALLS * 1e9
 
 
 def hook(rounds):

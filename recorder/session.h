@@ -16,6 +16,8 @@
 #include <opsdebug/op.h>
 #include <opsdebug/record.h>
 
+#include "counted.h"
+
 #include "request.h"
 
 #define OPD_SESSION_MAGIC    UINT64_C(0x31534552444f504f) /* "OPODRES1" */
@@ -159,22 +161,6 @@ enum {
     OPD_OPEN_COUNTED = 1 << 5, /* has no record but the first of its kind */
 };
 #define OPD_OPEN_DEPTH 16u
-
-/*
- * At capture level counts: calls of one kind that a thread made (counts.h). Kinds that find no place among the first OPD_COUNT_KINDS are counted
- * together by their operator, for all threads that had the slot.
- */
-#define OPD_COUNT_KINDS     2048u
-#define OPD_COUNT_OPERATORS 512u
-typedef struct opd_counted {
-    _Atomic uint64_t key;   /* 0 = free */
-    _Atomic uint64_t first; /* thread:24 number:40 of the first call, the one with a record; 0 = it found no room */
-    _Atomic uint64_t calls;
-    _Atomic uint64_t ticks;
-} opd_counted;
-#define OPD_COUNT_NUMBER_BITS 40
-_Static_assert((OPD_COUNT_KINDS & (OPD_COUNT_KINDS - 1)) == 0 && (OPD_COUNT_OPERATORS & (OPD_COUNT_OPERATORS - 1)) == 0,
-               "keys are masked");
 
 /* One thread's ring and what only its owner writes, the collector's own words last. */
 typedef struct opd_slot {
