@@ -77,6 +77,7 @@ static bool prepare_now(opd_dnnl_primitive *out, const opd_target *target, const
         return false;
     }
     opd_dnnl_prepare(out, library, desc, args, count);
+    opd_dnnl_pin(out, primitive);
     return out->word_count > 0;
 }
 

@@ -136,37 +136,63 @@ static void read_post_ops(opd_dnnl_facts *facts, const opd_dnnl_library *library
     }
 }
 
-/* Quantization beyond one scale for all is not recorded: such a call cannot be run again. */
-static void read_attributes(opd_dnnl_facts *facts, const asking *of)
+/* What is given at execution is no number yet. */
+static bool is_late(const float *scales, const int32_t *zeros)
+{
+    uint32_t bits = 0;
+    if (scales == NULL) {
+        return *zeros == DNNL_RUNTIME_S32_VAL;
+    }
+    memcpy(&bits, scales, sizeof(bits));
+    return bits == DNNL_RUNTIME_F32_VAL_REP.u;
+}
+
+static void add_quant(opd_dnnl_facts *facts, opd_dnnl_quant quant, const float *scales, const int32_t *zeros)
+{
+    quant.is_late = is_late(scales, zeros);
+    quant.numbers = scales != NULL ? (const void *)scales : zeros;
+    quant.scale = scales != NULL ? scales[0] : 1;
+    quant.zero = zeros != NULL ? zeros[0] : 0;
+    bool is_nothing = quant.count == 1 && !quant.is_late && quant.scale == 1 && quant.zero == 0;
+    if (!is_nothing && facts->quant_count < OPD_DNNL_QUANTS) {
+        facts->quants[facts->quant_count++] = quant;
+    }
+}
+
+static void read_quants(opd_dnnl_facts *facts, const opd_dnnl_library *library, const_dnnl_primitive_attr_t attr)
 {
     static const int scaled[] = { DNNL_ARG_SRC_0, DNNL_ARG_SRC_1 };
     static const int shifted[] = { DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST };
-    const opd_dnnl_library *library = of->library;
-    const_dnnl_primitive_attr_t attr;
-    dnnl_dim_t count = 1;
-    int mask = 0;
     const float *scales = NULL;
     const int32_t *zeros = NULL;
+    opd_dnnl_quant quant = { .arg = DNNL_ARG_ATTR_OUTPUT_SCALES };
+    if (library->output_scales(attr, &quant.count, &quant.mask, &scales) == dnnl_success && scales != NULL) {
+        add_quant(facts, quant, scales, NULL);
+    }
+    for (size_t i = 0; i < OPD_COUNT(scaled); i++) {
+        quant.arg = DNNL_ARG_ATTR_INPUT_SCALES | scaled[i];
+        if (library->scales(attr, scaled[i], &quant.count, &quant.mask, &scales) == dnnl_success && scales != NULL) {
+            add_quant(facts, quant, scales, NULL);
+        }
+    }
+    for (size_t i = 0; i < OPD_COUNT(shifted); i++) {
+        quant.arg = DNNL_ARG_ATTR_ZERO_POINTS | shifted[i];
+        if (library->zero_points(attr, shifted[i], &quant.count, &quant.mask, &zeros) == dnnl_success &&
+            zeros != NULL) {
+            add_quant(facts, quant, NULL, zeros);
+        }
+    }
+}
+
+static void read_attributes(opd_dnnl_facts *facts, const asking *of)
+{
+    const opd_dnnl_library *library = of->library;
+    const_dnnl_primitive_attr_t attr;
     dnnl_fpmath_mode_t mode = dnnl_fpmath_mode_strict;
     if (library->attr(of->desc, &attr) != dnnl_success || attr == NULL) {
         return;
     }
-    if (library->output_scales(attr, &count, &mask, &scales) == dnnl_success && scales != NULL) {
-        float scale = scales[0];
-        bool is_plain = count == 1 && mask == 0 && scale - scale == 0; /* what is given at execution is no number yet */
-        facts->output_scale = is_plain ? scale : 1;
-        facts->is_odd |= !is_plain;
-    }
-    for (size_t i = 0; i < OPD_COUNT(scaled); i++) {
-        if (library->scales(attr, scaled[i], &count, &mask, &scales) == dnnl_success && scales != NULL) {
-            facts->is_odd |= count != 1 || scales[0] != 1;
-        }
-    }
-    for (size_t i = 0; i < OPD_COUNT(shifted); i++) {
-        if (library->zero_points(attr, shifted[i], &count, &mask, &zeros) == dnnl_success && zeros != NULL) {
-            facts->is_odd |= count != 1 || zeros[0] != 0;
-        }
-    }
+    read_quants(facts, library, attr);
     facts->is_odd |= library->fpmath_mode(attr, &mode) == dnnl_success && mode != dnnl_fpmath_mode_strict;
     read_post_ops(facts, library, attr);
 }
@@ -216,12 +242,13 @@ void opd_dnnl_prepare(opd_dnnl_primitive *out, const opd_dnnl_library *library, 
 {
     asking of = { library, desc, exec, count };
     float scales[OPD_DNNL_SOURCES];
-    opd_dnnl_facts facts = { .memory = find_memory, .context = &of, .implementation = "", .output_scale = 1 };
+    opd_dnnl_facts facts = { .memory = find_memory, .context = &of, .implementation = "" };
     const_dnnl_op_desc_t descriptor = NULL;
     out->library = library;
     out->op = NULL;
     out->word_count = 0;
     out->operand_count = 0;
+    memset(out->fixed, 0, sizeof(out->fixed));
     out->is_watched = true;
     if (!is_of_cpu(library, desc) || library->query(desc, dnnl_query_primitive_kind, 0, &facts.kind) != dnnl_success) {
         return;
@@ -240,4 +267,22 @@ void opd_dnnl_prepare(opd_dnnl_primitive *out, const opd_dnnl_library *library, 
     facts.threads = max_threads != NULL ? max_threads() : 0;
     read_attributes(&facts, &of);
     pack(out, &of, &facts);
+}
+
+void opd_dnnl_pin(opd_dnnl_primitive *out, const_dnnl_primitive_t primitive)
+{
+    const_dnnl_primitive_desc_t desc;
+    const_dnnl_primitive_attr_t attr;
+    opd_dnnl_facts facts = { .quant_count = 0 };
+    if (out->word_count == 0 || out->library->primitive_desc(primitive, &desc) != dnnl_success ||
+        out->library->attr(desc, &attr) != dnnl_success || attr == NULL) {
+        return;
+    }
+    read_quants(&facts, out->library, attr);
+    for (int i = 0; i < out->operand_count; i++) {
+        for (int k = 0; k < facts.quant_count; k++) {
+            const opd_dnnl_quant *quant = &facts.quants[k];
+            out->fixed[i] = quant->arg == out->args[i] && !quant->is_late ? quant->numbers : out->fixed[i];
+        }
+    }
 }

@@ -57,7 +57,8 @@ typedef struct opd_dnnl_primitive {
     bool is_watched;     /* matches the filter */
     uint8_t operand_count;
     int args[OPD_MAX_OPERANDS];
-    int64_t starts[OPD_MAX_OPERANDS]; /* bytes from the memory's handle to element 0 */
+    int64_t starts[OPD_MAX_OPERANDS];    /* bytes from the memory's handle to element 0 */
+    const void *fixed[OPD_MAX_OPERANDS]; /* numbers that the primitive holds itself; NULL: an argument is the operand */
     uint16_t address_at[OPD_MAX_OPERANDS];
     uint64_t words[OPD_DNNL_WORDS];
 } opd_dnnl_primitive;
@@ -65,6 +66,9 @@ typedef struct opd_dnnl_primitive {
 /* Packs what a primitive descriptor says. exec, count: arguments of an execution, whose memory says what the descriptor does not; NULL = none. */
 void opd_dnnl_prepare(opd_dnnl_primitive *out, const opd_dnnl_library *library, const_dnnl_primitive_desc_t desc,
                       const dnnl_exec_arg_t *exec, int count);
+
+/* Finds the numbers that the primitive itself holds: those of the descriptor it was made from may not live as long. */
+void opd_dnnl_pin(opd_dnnl_primitive *out, const_dnnl_primitive_t primitive);
 
 /* The table of living primitives. note: also replaces what an earlier primitive at the same address left. */
 void opd_dnnl_note(const opd_dnnl_library *library, const_dnnl_primitive_t primitive, const_dnnl_primitive_desc_t desc);

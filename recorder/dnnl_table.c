@@ -47,6 +47,7 @@ void opd_dnnl_note(const opd_dnnl_library *library, const_dnnl_primitive_t primi
         opd_dnnl_primitive *place = at(handle, i);
         if (atomic_compare_exchange_strong(&place->handle, &none, FILLING)) {
             opd_dnnl_prepare(place, library, desc, NULL, 0);
+            opd_dnnl_pin(place, primitive);
             atomic_store_explicit(&place->handle, handle, memory_order_release);
             return;
         }

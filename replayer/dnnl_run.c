@@ -26,6 +26,8 @@
     X(dnnl_primitive_attr_create)              \
     X(dnnl_primitive_attr_set_post_ops)        \
     X(dnnl_primitive_attr_set_output_scales)   \
+    X(dnnl_primitive_attr_set_scales)          \
+    X(dnnl_primitive_attr_set_zero_points)     \
     X(dnnl_primitive_attr_set_scratchpad_mode) \
     X(dnnl_primitive_desc_create)              \
     X(dnnl_primitive_desc_iterator_create)     \
@@ -67,8 +69,11 @@ struct opd_dnnl_run {
     dnnl_memory_desc_t mds[OPD_MAX_OPERANDS]; /* as recorded */
     detour detours[OPD_MAX_OPERANDS];
     dnnl_memory_t memories[OPD_MAX_OPERANDS];
-    dnnl_exec_arg_t args[OPD_MAX_OPERANDS + 1];
-    int count; /* operands */
+    dnnl_exec_arg_t args[OPD_MAX_OPERANDS];
+    bool is_fixed[OPD_MAX_OPERANDS]; /* the primitive has it already */
+    int count;                       /* operands */
+    dnnl_exec_arg_t given[OPD_MAX_OPERANDS + 1];
+    int given_count;
     opd_role roles[OPD_MAX_OPERANDS];
     dnnl_memory_t scratch;
     size_t scratch_bytes;
@@ -125,15 +130,41 @@ static opd_status append_post_ops(opd_dnnl_run *run, const opd_call *call)
     return check(status, call, "refuses the post-ops of");
 }
 
-static opd_status make_attributes(opd_dnnl_run *run, const opd_call *call)
+/* One scale or zero point, several of the case's, or the promise that they come at execution. */
+static dnnl_status_t set_quant(opd_dnnl_run *run, opd_job *job, const opd_dnnl_quant *quant)
 {
-    float scale = (float)opd_call_real(call, "output_scale", 1);
+    const float late_scale = DNNL_RUNTIME_F32_VAL;
+    const int32_t late_zero = DNNL_RUNTIME_S32_VAL;
+    const int kinds = DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_ATTR_INPUT_SCALES;
+    const opd_job_operand *slot = quant->operand >= 0 ? &job->operands[quant->operand] : NULL;
+    bool is_several = slot != NULL && !quant->is_late;
+    if (is_several && (slot->before == 0 || slot->before_bytes < (uint64_t)quant->count * sizeof late_scale)) {
+        return dnnl_invalid_arguments;
+    }
+    const void *several = is_several ? opd_job_at(job, slot->before) : NULL;
+    dnnl_dim_t count = is_several ? quant->count : 1;
+    if ((quant->arg & DNNL_ARG_ATTR_ZERO_POINTS) != 0) {
+        const int32_t *zeros = is_several ? several : quant->is_late ? &late_zero : &quant->zero;
+        return run->f.dnnl_primitive_attr_set_zero_points(run->attr, quant->arg & ~kinds, count, quant->mask, zeros);
+    }
+    const float *scales = is_several ? several : quant->is_late ? &late_scale : &quant->scale;
+    if (quant->arg == DNNL_ARG_ATTR_OUTPUT_SCALES) {
+        return run->f.dnnl_primitive_attr_set_output_scales(run->attr, count, quant->mask, scales);
+    }
+    return run->f.dnnl_primitive_attr_set_scales(run->attr, quant->arg & ~kinds, count, quant->mask, scales);
+}
+
+static opd_status make_attributes(opd_dnnl_run *run, opd_job *job)
+{
+    const opd_call *call = &job->call;
+    opd_dnnl_quant quants[OPD_DNNL_QUANTS];
+    int count = opd_dnnl_quants(quants, call);
     dnnl_status_t status = run->f.dnnl_primitive_attr_create(&run->attr);
     if (status == dnnl_success) {
         status = run->f.dnnl_primitive_attr_set_scratchpad_mode(run->attr, dnnl_scratchpad_mode_user);
     }
-    if (status == dnnl_success && scale != 1) {
-        status = run->f.dnnl_primitive_attr_set_output_scales(run->attr, 1, 0, &scale);
+    for (int i = 0; i < count && status == dnnl_success; i++) {
+        status = set_quant(run, job, &quants[i]);
     }
     opd_status checked = check(status, call, "refuses the attributes of");
     return checked == OPD_OK ? append_post_ops(run, call) : checked;
@@ -243,6 +274,10 @@ static opd_status check_layouts(opd_dnnl_run *run, const opd_call *call, bool is
         const dnnl_memory_desc_t *wanted = run->f.dnnl_primitive_desc_query_md(run->desc, dnnl_query_exec_arg_md, arg);
         run->args[i].arg = arg;
         run->roles[i] = call->operands[i].role;
+        if (opd_dnnl_quant_arg(call, i) != 0) {
+            run->is_fixed[i] = opd_dnnl_quant_is_fixed(call, i);
+            continue; /* the library does not describe them */
+        }
         if (wanted == NULL || wanted->ndims == 0) {
             status = opd_fail(OPD_E_UNSUPPORTED, "%s here takes no %s", call->name, call->operands[i].name);
         } else if (run->f.dnnl_memory_desc_equal(wanted, &run->mds[i]) == 0) {
@@ -260,7 +295,7 @@ static opd_status make_primitive(opd_dnnl_run *run, opd_job *job, bool is_any)
     const opd_call *call = &job->call;
     dnnl_primitive_kind_t kind = opd_dnnl_kind(call);
     bool is_plain = kind == dnnl_reorder || kind == dnnl_concat || kind == dnnl_sum;
-    opd_status status = make_attributes(run, call);
+    opd_status status = make_attributes(run, job);
     for (int i = 0; i < call->operand_count && status == OPD_OK; i++) {
         status = opd_dnnl_memory_desc(&run->mds[i], call, i);
     }
@@ -322,12 +357,22 @@ size_t opd_dnnl_run_scratch(const opd_dnnl_run *run)
 opd_status opd_dnnl_run_place(opd_dnnl_run *run, const opd_call *call, void *scratch)
 {
     dnnl_status_t status = dnnl_success;
+    run->given_count = 0;
     for (int i = 0; i < run->count && status == dnnl_success; i++) {
+        bool is_summed = run->mds[i].extra.flags != 0; /* sizes of theirs are no formula of a descriptor's */
+        if (is_summed &&
+            run->f.dnnl_memory_desc_get_size(&run->mds[i]) != opd_tensor_packed_bytes(&call->operands[i].view)) {
+            return opd_fail(OPD_E_UNSUPPORTED, "%s: the library has other sums behind %s", call->name,
+                            call->operands[i].name);
+        }
         if (run->memories[i] != NULL) {
             run->f.dnnl_memory_destroy(run->memories[i]);
         }
         status = run->f.dnnl_memory_create(&run->memories[i], &run->mds[i], run->engine, call->operands[i].view.data);
         run->args[i].memory = run->detours[i].memory != NULL ? run->detours[i].memory : run->memories[i];
+        if (!run->is_fixed[i]) {
+            run->given[run->given_count++] = run->args[i];
+        }
     }
     if (run->scratch != NULL) {
         run->f.dnnl_memory_destroy(run->scratch);
@@ -337,7 +382,7 @@ opd_status opd_dnnl_run_place(opd_dnnl_run *run, const opd_call *call, void *scr
         const dnnl_memory_desc_t *desc =
             run->f.dnnl_primitive_desc_query_md(run->desc, dnnl_query_exec_arg_md, DNNL_ARG_SCRATCHPAD);
         status = run->f.dnnl_memory_create(&run->scratch, desc, run->engine, scratch);
-        run->args[run->count] = (dnnl_exec_arg_t){ DNNL_ARG_SCRATCHPAD, run->scratch };
+        run->given[run->given_count++] = (dnnl_exec_arg_t){ DNNL_ARG_SCRATCHPAD, run->scratch };
     }
     return check(status, call, "takes no memory for");
 }
@@ -357,8 +402,7 @@ opd_status opd_dnnl_run_execute(opd_dnnl_run *run)
         }
     }
     if (status == dnnl_success) {
-        status = run->f.dnnl_primitive_execute(run->primitive, run->stream,
-                                               run->count + (run->scratch_bytes > 0 ? 1 : 0), run->args);
+        status = run->f.dnnl_primitive_execute(run->primitive, run->stream, run->given_count, run->given);
     }
     for (int i = 0; i < run->count && status == dnnl_success; i++) {
         if (run->detours[i].memory != NULL && (run->roles[i] & OPD_ROLE_OUT) != 0) {

@@ -24,6 +24,7 @@ extern "C" {
 #define OPD_DNNL_DOMAIN   "dnnl"
 #define OPD_DNNL_LIBRARY  "libdnnl.so.2"
 #define OPD_DNNL_POST_OPS 4
+#define OPD_DNNL_QUANTS   6
 
 /* Descriptor of an argument of execute; NULL or ndims 0 = the primitive has none. */
 typedef const dnnl_memory_desc_t *opd_dnnl_find_memory(void *context, int arg);
@@ -37,6 +38,18 @@ typedef struct opd_dnnl_post_op {
     dnnl_data_type_t dtype;   /* sum */
 } opd_dnnl_post_op;
 
+/* Scales or zero points of one argument, or scales of the output. */
+typedef struct opd_dnnl_quant {
+    int arg;             /* of execute: DNNL_ARG_ATTR_..., for one argument | that argument */
+    int mask;            /* dimensions that have a number each */
+    bool is_late;        /* the numbers come with each execution */
+    int64_t count;       /* numbers; late: not known to a descriptor */
+    float scale;         /* where it is one */
+    int32_t zero;        /* likewise */
+    const void *numbers; /* of a descriptor, where they are several: float or int32_t */
+    int operand;         /* of a call: what holds them; -1 = scale or zero does */
+} opd_dnnl_quant;
+
 /* What a primitive descriptor says of itself. */
 typedef struct opd_dnnl_facts {
     dnnl_primitive_kind_t kind;
@@ -46,7 +59,8 @@ typedef struct opd_dnnl_facts {
     opd_dnnl_find_memory *memory;
     void *context;
     const float *sum_scales; /* sum only */
-    float output_scale;      /* one for all; 1 = none */
+    int quant_count;
+    opd_dnnl_quant quants[OPD_DNNL_QUANTS];
     int post_op_count;
     opd_dnnl_post_op post_ops[OPD_DNNL_POST_OPS];
     bool is_odd; /* has attributes that are not recorded: cannot be replayed */
@@ -117,6 +131,13 @@ dnnl_primitive_kind_t opd_dnnl_kind(const opd_call *call);
 opd_status opd_dnnl_describe(opd_dnnl_descriptor *out, const opd_call *call, bool is_any);
 /* The descriptor of the forward primitive that a backward one wants as a hint; E_NOTFOUND it wants none. */
 opd_status opd_dnnl_describe_hint(opd_dnnl_descriptor *out, const opd_call *call, bool is_any);
+
+/* Scales and zero points of a call; their number. */
+int opd_dnnl_quants(opd_dnnl_quant quants[OPD_DNNL_QUANTS], const opd_call *call);
+/* Does the operand hold scales or zero points that the primitive is made with? It is no argument of execute then. */
+bool opd_dnnl_quant_is_fixed(const opd_call *call, int operand);
+/* Is the operand one of scales or zero points? Its argument; 0 = no. */
+int opd_dnnl_quant_arg(const opd_call *call, int operand);
 
 /* The post-ops of a call; their number. */
 int opd_dnnl_post_ops(opd_dnnl_post_op *post_ops, const opd_call *call);

@@ -354,6 +354,9 @@ opd_status opd_dnnl_bind(opd_call *call)
         int number = 0;
         opd_dnnl_layout layout;
         const opd_dnnl_row *row = opd_dnnl_row_of(form, operand->name, &number);
+        if (opd_dnnl_quant_arg(call, i) != 0) {
+            continue; /* when all dimensions are known */
+        }
         if (row != NULL) {
             operand->role = role_of(call, row);
         }
@@ -368,7 +371,11 @@ opd_status opd_dnnl_bind(opd_call *call)
             return opd_fail(OPD_E_INVALID, "the span of %s does not fit 64 bits", operand->name);
         }
     }
-    return OPD_OK;
+    opd_status status = OPD_OK;
+    for (int i = 0; i < call->operand_count && status == OPD_OK; i++) {
+        status = opd_dnnl_quant_arg(call, i) != 0 ? opd_dnnl_quant_bind(call, i) : OPD_OK;
+    }
+    return status;
 }
 
 opd_status opd_dnnl_compact(opd_call *call)

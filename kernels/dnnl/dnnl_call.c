@@ -294,6 +294,59 @@ static void add_axis(making *of)
     add_value(of, OPD_VALUE_INT, "axis")->i = axis;
 }
 
+/* Several scales or zero points, or such as are not known yet. */
+static opd_status add_quant_operand(making *of, const opd_dnnl_quant *quant, const char *name)
+{
+    opd_call *call = of->call;
+    char text[OPD_NAME];
+    int64_t count = quant->count;
+    for (int i = 0; i < call->operand_count && quant->is_late; i++) {
+        if (strcmp(call->operands[i].name, opd_dnnl_quant_target(quant->arg)) == 0) {
+            count = opd_dnnl_quant_count(quant->mask, of->dims[i], of->ranks[i]);
+        }
+    }
+    if (call->operand_count == OPD_MAX_OPERANDS || count < 1) {
+        of->is_opaque = true;
+        return OPD_OK;
+    }
+    opd_operand *operand = &call->operands[call->operand_count];
+    memset(operand, 0, sizeof *operand);
+    snprintf(operand->name, sizeof operand->name, "%ss", name);
+    operand->role = OPD_ROLE_IN;
+    of->args[call->operand_count] = quant->arg;
+    opd_dtype dtype = (quant->arg & DNNL_ARG_ATTR_ZERO_POINTS) != 0 ? OPD_I32 : OPD_F32;
+    opd_status status = opd_tensor_contiguous(&operand->view, dtype, 1, &count, NULL);
+    call->operand_count += status == OPD_OK;
+    snprintf(text, sizeof text, "%ss.md", name);
+    add_text(of, text, "a");
+    snprintf(text, sizeof text, "%ss.mask", name);
+    add_value(of, OPD_VALUE_INT, text)->i = quant->mask;
+    if (!quant->is_late) {
+        snprintf(text, sizeof text, "%ss.fixed", name);
+        add_value(of, OPD_VALUE_INT, text)->i = 1;
+    }
+    return status;
+}
+
+static opd_status add_quants(making *of)
+{
+    opd_status status = OPD_OK;
+    for (int i = 0; i < of->facts->quant_count && status == OPD_OK; i++) {
+        const opd_dnnl_quant *quant = &of->facts->quants[i];
+        const char *name = opd_dnnl_quant_name(quant->arg);
+        if (name == NULL) {
+            of->is_opaque = true;
+        } else if (quant->is_late || quant->count != 1) {
+            status = add_quant_operand(of, quant, name);
+        } else if ((quant->arg & DNNL_ARG_ATTR_ZERO_POINTS) != 0) {
+            add_value(of, OPD_VALUE_INT, name)->i = quant->zero;
+        } else {
+            add_value(of, OPD_VALUE_REAL, name)->re = (double)quant->scale;
+        }
+    }
+    return status;
+}
+
 static void add_attributes(making *of)
 {
     const opd_dnnl_facts *facts = of->facts;
@@ -302,9 +355,6 @@ static void add_attributes(making *of)
         snprintf(name, sizeof name, "scale%d", i);
         add_value(of, OPD_VALUE_REAL, name)->re = facts->sum_scales != NULL ? (double)facts->sum_scales[i] : 1;
         of->is_opaque |= facts->sum_scales == NULL;
-    }
-    if (facts->output_scale != 1) {
-        add_value(of, OPD_VALUE_REAL, "output_scale")->re = (double)facts->output_scale;
     }
     for (int i = 0; i < facts->post_op_count; i++) {
         const opd_dnnl_post_op *op = &facts->post_ops[i];
@@ -394,7 +444,6 @@ opd_status opd_dnnl_call(opd_call *out, int args[OPD_MAX_OPERANDS], const opd_dn
         return opd_fail(OPD_E_UNSUPPORTED, "a primitive without operands");
     }
     of.is_opaque |= is_quantized_rnn(&of);
-    memcpy(args, of.args, sizeof of.args);
     out->dtype = out->operands[0].view.dtype;
     if (of.form != NULL && of.form->size > 0) {
         add_fields(&of);
@@ -403,6 +452,11 @@ opd_status opd_dnnl_call(opd_call *out, int args[OPD_MAX_OPERANDS], const opd_dn
         add_axis(&of);
     }
     add_attributes(&of);
+    status = add_quants(&of);
+    memcpy(args, of.args, sizeof of.args);
+    if (status != OPD_OK) {
+        return status;
+    }
     if (of.form == NULL || of.is_opaque) {
         return OPD_OK;
     }

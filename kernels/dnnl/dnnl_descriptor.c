@@ -64,7 +64,7 @@ int opd_dnnl_arg(const opd_call *call, int operand)
         return index >= 0 && index < OPD_DNNL_POST_OPS ? DNNL_ARG_ATTR_MULTIPLE_POST_OP(index) | DNNL_ARG_SRC_1 : 0;
     }
     const opd_dnnl_row *row = form != NULL ? opd_dnnl_row_of(form, name, &number) : NULL;
-    return row != NULL ? row->arg + number : 0;
+    return row != NULL ? row->arg + number : opd_dnnl_quant_arg(call, operand);
 }
 
 static void fill_dims(dnnl_memory_desc_t *out, const int64_t *dims, int rank, opd_dtype dtype)
@@ -95,7 +95,8 @@ opd_status opd_dnnl_memory_desc(dnnl_memory_desc_t *out, const opd_call *call, i
     const opd_dnnl_form *form = opd_dnnl_form_of(call);
     row = form != NULL ? opd_dnnl_row_of(form, call->operands[operand].name, &number) : NULL;
     opd_status status = OPD_OK;
-    if (row != NULL && strcmp(row->dims, "=") == 0) { /* of dimensions that no symbol knows: its view has them */
+    bool is_shown = opd_dnnl_quant_arg(call, operand) != 0 || (row != NULL && strcmp(row->dims, "=") == 0);
+    if (is_shown) { /* of dimensions that no symbol knows: its view has them */
         if (!opd_dnnl_layout_dims(dims, &layout, view)) {
             return opd_fail(OPD_E_UNSUPPORTED, "%s: the layout of %s has too many dimensions", call->name,
                             call->operands[operand].name);
@@ -107,13 +108,16 @@ opd_status opd_dnnl_memory_desc(dnnl_memory_desc_t *out, const opd_call *call, i
     if (status != OPD_OK) {
         return status;
     }
-    if (!opd_dnnl_layout_sizes(padded, strides, &layout, dims) || !opd_dnnl_layout_covers(view, &layout, dims)) {
+    bool is_short = opd_dnnl_quant_arg(call, operand) != 0 && dims[0] != opd_dnnl_quant_wanted(call, operand);
+    if (is_short || !opd_dnnl_layout_sizes(padded, strides, &layout, dims) ||
+        !opd_dnnl_layout_covers(view, &layout, dims)) {
         return opd_fail(OPD_E_INVALID, "%s: what is stored of %s has another layout than %s.md says", call->name,
                         call->operands[operand].name, call->operands[operand].name);
     }
     fill_dims(out, dims, rank, view->dtype);
     out->format_kind = dnnl_blocked;
     out->format_desc.blocking.inner_nblks = layout.block_count;
+    out->extra = layout.extra;
     for (int d = 0; d < rank; d++) {
         out->padded_dims[d] = padded[d];
         out->format_desc.blocking.strides[d] = strides[d];

@@ -99,6 +99,8 @@ typedef struct opd_dnnl_layout {
     bool has_strides;
     int64_t strides[DNNL_MAX_NDIMS];
     uint32_t broadcast;
+    dnnl_memory_extra_desc_t
+        extra; /* flags 0 = none: sums for the compensation of signed or shifted sources, behind the elements */
 } opd_dnnl_layout;
 
 #define OPD_DNNL_LAYOUT_TEXT 64
@@ -130,6 +132,21 @@ int64_t opd_dnnl_spatial(const opd_call *call, const char *name, int axis, int64
 opd_status opd_dnnl_dims(int64_t dims[DNNL_MAX_NDIMS], int *rank, const opd_call *call, int operand);
 /* Symbols from the logical dimensions of all operands: dims[i] of operand i. False: they contradict each other. */
 bool opd_dnnl_solve(opd_call *call, const opd_dnnl_form *form, int64_t (*dims)[DNNL_MAX_NDIMS], const int *ranks);
+/* Name of an argument's scale or zero point as an attribute; an operand of several has an s more. NULL: there is none. */
+const char *opd_dnnl_quant_name(int arg);
+/* The operand whose dimensions its mask is about. */
+const char *opd_dnnl_quant_target(int arg);
+/* Numbers that a mask asks for; -1: it is about dimensions that there are not. */
+int64_t opd_dnnl_quant_count(int mask, const int64_t *dims, int rank);
+/* How many an operand of scales or zero points must hold; -1: its mask is about dimensions that there are not. */
+int64_t opd_dnnl_quant_wanted(const opd_call *call, int operand);
+/* The view of such an operand. errors: E_INVALID. */
+opd_status opd_dnnl_quant_bind(opd_call *call, int operand);
+/* What a call has of an argument's scales or zero points; one that changes nothing where it has none. */
+opd_dnnl_quant opd_dnnl_quant_of(const opd_call *call, int arg);
+/* The scale or zero point of an element of its target, which has dims. */
+long double opd_dnnl_quant_at(const opd_call *call, const opd_dnnl_quant *quant, const int64_t *dims,
+                              const int64_t *at);
 /* The layout attribute of an operand, parsed. */
 bool opd_dnnl_layout_get(opd_dnnl_layout *out, const opd_call *call, int operand);
 

@@ -93,9 +93,19 @@ static void sort_dims(opd_dnnl_layout *layout, const int64_t *strides, const int
     }
 }
 
+#define COMPENSATIONS \
+    (dnnl_memory_extra_flag_compensation_conv_s8s8 | dnnl_memory_extra_flag_compensation_conv_asymmetric_src)
+
+/* Weights whose sums stand behind them, and nothing else that is said of no element. */
+static bool has_known_extra(const dnnl_memory_desc_t *desc)
+{
+    const uint64_t known = COMPENSATIONS | dnnl_memory_extra_flag_scale_adjust;
+    return desc->extra.flags == 0 || ((desc->extra.flags & ~known) == 0 && desc->data_type == dnnl_s8);
+}
+
 static bool is_simple(const dnnl_memory_desc_t *desc)
 {
-    bool is_simple = desc->format_kind == dnnl_blocked && desc->extra.flags == 0 && desc->ndims > 0 &&
+    bool is_simple = desc->format_kind == dnnl_blocked && has_known_extra(desc) && desc->ndims > 0 &&
                      desc->ndims <= DNNL_MAX_NDIMS && opd_dnnl_dtype_from(desc->data_type) != OPD_DTYPE_NONE;
     for (int d = 0; is_simple && d < desc->ndims; d++) {
         is_simple = desc->padded_offsets[d] == 0 && desc->dims[d] >= 0 && desc->format_desc.blocking.strides[d] >= 0;
@@ -133,8 +143,9 @@ bool opd_dnnl_layout_of(opd_dnnl_layout *out, const dnnl_memory_desc_t *desc)
             return false;
         }
     }
+    layout.extra = desc->extra;
     *out = layout;
-    return true;
+    return layout.extra.flags == 0 || !layout.has_strides;
 }
 
 bool opd_dnnl_layout_print(char text[OPD_DNNL_LAYOUT_TEXT], const opd_dnnl_layout *layout)
@@ -153,6 +164,11 @@ bool opd_dnnl_layout_print(char text[OPD_DNNL_LAYOUT_TEXT], const opd_dnnl_layou
     for (int d = 0; layout->has_strides && d < layout->rank; d++) {
         used += (size_t)snprintf(line + used, sizeof line - used, "%c%lld", d == 0 ? ':' : ',',
                                  (long long)layout->strides[d]);
+    }
+    if (layout->extra.flags != 0) {
+        used += (size_t)snprintf(line + used, sizeof line - used, "+%u/%d/%.9g/%d", (unsigned)layout->extra.flags,
+                                 layout->extra.compensation_mask, (double)layout->extra.scale_adjust,
+                                 layout->extra.asymm_compensation_mask);
     }
     if (layout->broadcast != 0) {
         used += (size_t)snprintf(line + used, sizeof line - used, "*%u", layout->broadcast);
@@ -198,6 +214,32 @@ static bool parse_blocks(opd_dnnl_layout *layout, const char **text)
     return true;
 }
 
+/* "+flags/mask/factor/mask" */
+static bool parse_extra(opd_dnnl_layout *layout, const char **text)
+{
+    const char *at = *text + 1;
+    char *end[4] = { NULL };
+    unsigned long flags = strtoul(at, &end[0], 10);
+    bool is_whole = end[0] > at && *end[0] == '/';
+    long mask = is_whole ? strtol(end[0] + 1, &end[1], 10) : 0;
+    is_whole = is_whole && *end[1] == '/';
+    float factor = is_whole ? strtof(end[1] + 1, &end[2]) : 0;
+    is_whole = is_whole && *end[2] == '/';
+    long shifted = is_whole ? strtol(end[2] + 1, &end[3], 10) : 0;
+    const long limit = 1L << DNNL_MAX_NDIMS;
+    if (!is_whole || flags == 0 ||
+        (flags & ~(unsigned long)(COMPENSATIONS | dnnl_memory_extra_flag_scale_adjust)) != 0 || mask < 0 ||
+        mask >= limit || shifted < 0 || shifted >= limit || layout->has_strides) {
+        return false;
+    }
+    layout->extra.flags = flags;
+    layout->extra.compensation_mask = (int)mask;
+    layout->extra.scale_adjust = factor;
+    layout->extra.asymm_compensation_mask = (int)shifted;
+    *text = end[3];
+    return true;
+}
+
 bool opd_dnnl_layout_parse(opd_dnnl_layout *out, const char *text)
 {
     opd_dnnl_layout layout = { .rank = 0 };
@@ -216,12 +258,38 @@ bool opd_dnnl_layout_parse(opd_dnnl_layout *out, const char *text)
         }
         text = end;
     }
+    if (*text == '+' && !parse_extra(&layout, &text)) {
+        return false;
+    }
     if (*text == '*') {
         layout.broadcast = (uint32_t)strtoul(text + 1, &end, 10);
         text = end;
     }
     *out = layout;
     return *text == '\0';
+}
+
+/*
+ * Bytes in a row: those of the elements, to a multiple of four, and room for three sums of four bytes for each channel of the mask, which is that of signed
+ * sources where there are such: so much the library's dnnl_memory_desc_get_size says, whichever of the sums there are.
+ */
+static bool extra_view(opd_tensor *view, const opd_dnnl_layout *layout, const int64_t *padded)
+{
+    bool is_signed = (layout->extra.flags & dnnl_memory_extra_flag_compensation_conv_s8s8) != 0;
+    bool has_sums = (layout->extra.flags & COMPENSATIONS) != 0;
+    int mask = is_signed ? layout->extra.compensation_mask : layout->extra.asymm_compensation_mask;
+    int64_t channels = has_sums ? opd_dnnl_quant_count(mask, padded, layout->rank) : 0;
+    int64_t sums = 0;
+    int64_t bytes = 1;
+    bool fits = opd_dtype_size(view->dtype) == 1 && channels >= 0 && opd_mul_i64(&sums, channels, 12);
+    for (int d = 0; d < layout->rank && fits; d++) {
+        fits = opd_mul_i64(&bytes, bytes, padded[d]);
+    }
+    fits = fits && bytes < INT64_MAX - 4 && opd_add_i64(&bytes, has_sums ? (bytes + 3) / 4 * 4 : bytes, sums);
+    view->rank = 1;
+    view->shape[0] = fits ? bytes : 0;
+    view->stride[0] = 1;
+    return fits && opd_tensor_check(view) == OPD_OK;
 }
 
 bool opd_dnnl_layout_view(opd_tensor *view, const opd_dnnl_layout *layout, const int64_t *dims)
@@ -235,6 +303,9 @@ bool opd_dnnl_layout_view(opd_tensor *view, const opd_dnnl_layout *layout, const
     memset(view->shape, 0, sizeof view->shape);
     memset(view->stride, 0, sizeof view->stride);
     memset(&view->mask, 0, sizeof view->mask);
+    if (layout->extra.flags != 0) {
+        return extra_view(view, layout, padded);
+    }
     if (layout->rank + layout->block_count > OPD_MAX_RANK) { /* the elements in a row, padding and all */
         view->rank = 1;
         view->shape[0] = 1;
@@ -310,6 +381,10 @@ opd_status opd_dnnl_places_of(opd_dnnl_places *out, const opd_call *call, int op
     }
     if (!opd_dnnl_layout_get(&layout, call, operand) || !opd_dnnl_layout_sizes(padded, strides, &layout, places.dims)) {
         return opd_fail(OPD_E_INVALID, "the span of %s does not fit 64 bits", call->operands[operand].name);
+    }
+    if (layout.extra.flags != 0) {
+        return opd_fail(OPD_E_UNSUPPORTED, "%s: %s holds sums for a compensation", call->name,
+                        call->operands[operand].name);
     }
     places.inner = inner_of(&layout);
     places.block_count = layout.block_count;

@@ -43,7 +43,7 @@ bool opd_dnnl_source_of(opd_dnnl_source *out, const opd_call *call, const char *
             continue;
         }
         bool is_whole = opd_dnnl_dims(out->dims, &out->rank, call, i) == OPD_OK &&
-                        opd_dnnl_layout_get(&out->layout, call, i) &&
+                        opd_dnnl_layout_get(&out->layout, call, i) && out->layout.extra.flags == 0 &&
                         opd_dnnl_layout_covers(&operand->view, &out->layout, out->dims) &&
                         opd_dnnl_layout_sizes(padded, out->strides, &out->layout, out->dims);
         out->dtype = operand->view.dtype;
@@ -60,7 +60,8 @@ long double opd_dnnl_read(const opd_dnnl_source *source, const int64_t *index)
         at[d] = source->dims[d] == 1 ? 0 : index[d];
     }
     int64_t offset = opd_dnnl_layout_offset(&source->layout, source->strides, at);
-    return opd_element_load_wide(source->dtype, source->data + offset * (int64_t)opd_dtype_size(source->dtype));
+    return opd_element_load_wide(source->dtype, source->data + offset * (int64_t)opd_dtype_size(source->dtype)) -
+           source->zero;
 }
 
 long double opd_dnnl_round(const opd_dnnl_definition *of, long double value)
@@ -151,6 +152,11 @@ static void find_sources(opd_dnnl_definition *of)
             *wanted[i].source = source;
         }
     }
+    const int64_t first[DNNL_MAX_NDIMS] = { 0 };
+    const opd_dnnl_quant src = opd_dnnl_quant_of(call, DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC);
+    const opd_dnnl_quant weights = opd_dnnl_quant_of(call, DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_WEIGHTS);
+    of->src.zero = opd_dnnl_quant_at(call, &src, first, first);
+    of->weights.zero = opd_dnnl_quant_at(call, &weights, first, first);
     of->spatial = (opd_dnnl_symbol(call, "id", -1) >= 0) + (opd_dnnl_symbol(call, "ih", -1) >= 0) +
                   (opd_dnnl_symbol(call, "iw", -1) >= 0);
     of->groups = opd_dnnl_symbol(call, "g", 1);
@@ -168,18 +174,19 @@ static opd_status walk(long double *value, long double *gauge, const opd_dnnl_de
 {
     const opd_tensor *view = &of->call->operands[operand].view;
     opd_dnnl_post_op ops[OPD_DNNL_POST_OPS];
+    const opd_dnnl_quant scales = opd_dnnl_quant_of(of->call, DNNL_ARG_ATTR_OUTPUT_SCALES);
     opd_dnnl_places places;
     int64_t index[OPD_MAX_RANK] = { 0 };
     int64_t at[DNNL_MAX_NDIMS];
     bool is_result = strcmp(of->wanted, "dst") == 0;
     int count = is_result ? opd_dnnl_post_ops(ops, of->call) : 0;
-    long double scale = is_result ? (long double)opd_call_real(of->call, "output_scale", 1) : 1;
     opd_status status = opd_dnnl_places_of(&places, of->call, operand);
     for (int64_t flat = 0; status == OPD_OK && flat < opd_tensor_count(view); flat++) {
         opd_dnnl_sum sum = { 0, 0 };
         opd_tensor_unflatten(view, flat, index);
-        if (opd_dnnl_place(at, &places, index) &&
-            (!element(&sum, of, at) || !finish(&sum, of, ops, count, scale, at))) {
+        bool is_element = opd_dnnl_place(at, &places, index);
+        long double scale = is_element && is_result ? opd_dnnl_quant_at(of->call, &scales, of->wanted_dims, at) : 1;
+        if (is_element && (!element(&sum, of, at) || !finish(&sum, of, ops, count, scale, at))) {
             return opd_fail(OPD_E_DECLINED, "there is no reference for %s of %s", of->wanted, of->call->name);
         }
         value[flat] = sum.value;
@@ -190,6 +197,34 @@ static opd_status walk(long double *value, long double *gauge, const opd_dnnl_de
     return status;
 }
 
+/*
+ * Quantization that the definitions do not have: zero points that differ by channel, scales of inputs, and results that are rounded to integers after they were
+ * scaled, where half a unit is a matter of the last bit.
+ */
+static bool is_beyond(const opd_call *call)
+{
+    opd_dnnl_quant quants[OPD_DNNL_QUANTS];
+    opd_dnnl_post_op ops[OPD_DNNL_POST_OPS];
+    int count = opd_dnnl_quants(quants, call);
+    bool is_scaled = opd_dnnl_post_ops(ops, call) > 0;
+    bool is_odd = false;
+    bool is_cut = false;
+    for (int i = 0; i < count; i++) {
+        bool is_output = quants[i].arg == DNNL_ARG_ATTR_OUTPUT_SCALES;
+        bool is_zero = (quants[i].arg & DNNL_ARG_ATTR_ZERO_POINTS) != 0;
+        is_scaled |= is_output;
+        is_odd |=
+            is_zero ? quants[i].mask != 0 || quants[i].arg == (DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_DST) : !is_output;
+    }
+    for (int i = 0; i < call->operand_count; i++) {
+        bool is_narrow =
+            strcmp(call->operands[i].name, "dst") == 0 && !opd_dtype_is_float(call->operands[i].view.dtype);
+        is_cut |= is_narrow && opd_dnnl_kind(call) != dnnl_concat;
+        is_scaled |= strcmp(call->operands[i].name, "bias") == 0 && opd_dtype_is_float(call->operands[i].view.dtype);
+    }
+    return is_odd || (is_cut && is_scaled);
+}
+
 opd_status opd_dnnl_define(long double *value, long double *gauge, const opd_call *call, int operand, bool is_narrow)
 {
     dnnl_primitive_kind_t kind = opd_dnnl_kind(call);
@@ -197,6 +232,9 @@ opd_status opd_dnnl_define(long double *value, long double *gauge, const opd_cal
     for (size_t i = 0; i < OPD_COUNT(definitions); i++) {
         if (definitions[i].kind != kind) {
             continue;
+        }
+        if (is_beyond(call)) {
+            break;
         }
         find_sources(&of);
         opd_status status = opd_dnnl_dims(of.wanted_dims, &of.wanted_rank, call, operand);

@@ -12,6 +12,7 @@
 typedef struct opd_dnnl_source {
     const uint8_t *data;
     opd_dtype dtype;
+    long double zero; /* what stands for 0 */
     opd_dnnl_layout layout;
     int rank;
     int64_t dims[DNNL_MAX_NDIMS], strides[DNNL_MAX_NDIMS];

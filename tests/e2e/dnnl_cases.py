@@ -16,6 +16,7 @@ from record_harness import *  # noqa: E402,F403
 OPS_DEBUG = os.path.join(BUILD, "ops-debug")
 PRIMITIVES = os.path.join(TESTS, "dnnl_victim")
 OTHERS = os.path.join(TESTS, "dnnl_other_victim")
+QUANTIZED = os.path.join(TESTS, "dnnl_int8_victim")
 
 CNN = """
     import torch
@@ -129,6 +130,23 @@ def every_primitive_is_recorded_right_and_replays_bitwise():
     names = collections.Counter(item["call"]["name"] for item in found)
     assert names.pop("reorder") > 0  # how many more depends on the layouts that the CPU's implementations like
     assert names == EXECUTED, names
+
+
+def quantized_primitives_replay_bitwise():
+    bundle, = record([QUANTIZED], "--trigger", "exit", env={"OMP_NUM_THREADS": "2"})
+    found = replays(bundle)
+    all_are_bitwise(found)
+    names = collections.Counter(item["call"]["name"] for item in found)
+    assert names.pop("reorder") >= 3
+    assert names == {"convolution forward": 6, "matmul": 5, "inner_product forward": 2, "binary": 1}, names
+    # Of real results, the library against definitions of ours, with scales by channel and zero points.
+    real = [item for item in found if item["call"]["name"] in ("matmul", "inner_product forward")
+            and item["verdict"] != "UNJUDGED"]
+    assert [item["verdict"] for item in real] == ["PASS"] * 3, [(item["call"]["attributes"], item["verdict"])
+                                                               for item in real]
+    assert not [item for item in found if item["verdict"] not in ("PASS", "UNJUDGED")]
+    stray = [item["observed"] for item in replays(bundle, "--guard") if item["observed"]["outcome"] != "ok"]
+    assert not stray, stray
 
 
 def recurrent_cells_and_other_primitives_replay_bitwise():

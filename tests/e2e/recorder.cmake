@@ -84,7 +84,7 @@ target_compile_options(every_routine PRIVATE -O1 -fno-builtin)
 target_link_libraries(every_routine PRIVATE ${OPENBLAS_SHARED} Threads::Threads)
 list(APPEND victims every_routine)
 
-foreach(program dnnl_victim dnnl_other_victim)
+foreach(program dnnl_victim dnnl_other_victim dnnl_int8_victim)
   add_executable(${program} ${support}/${program}.c ${support}/dnnl_frame.c)
   target_link_libraries(${program} PRIVATE dnnl)
   list(APPEND victims ${program})

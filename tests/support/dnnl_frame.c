@@ -55,7 +55,7 @@ static void fill_blocks(dnnl_memory_t to, const dnnl_memory_desc_t *desc)
     dnnl_primitive_t reorder;
     dnnl_memory_t memory;
     for (size_t i = 0; values != NULL && i < count; i++) {
-        values[i] = random_float();
+        values[i] = random_float() * (desc->data_type == dnnl_s8 ? 50 : 1);
     }
     CHECK(dnnl_memory_create(&memory, &from, engine, values));
     CHECK(dnnl_reorder_primitive_desc_create(&reorder_desc, &from, engine, desc, engine, NULL));
@@ -80,6 +80,12 @@ void add_memory(run *r, int arg, const dnnl_memory_desc_t *desc)
     memset(memory, 0, bytes);
     for (size_t i = 0; desc->data_type == dnnl_f32 && i < bytes / sizeof(float); i++) {
         ((float *)memory)[i] = is_all_ones ? 1 : arg == DNNL_ARG_VARIANCE ? 0.5F : random_float();
+    }
+    for (size_t i = 0; (desc->data_type == dnnl_s8 || desc->data_type == dnnl_u8) && i < bytes; i++) {
+        ((int8_t *)memory)[i] = (int8_t)(random_float() * 25 + (desc->data_type == dnnl_u8 ? 25 : 0));
+    }
+    for (size_t i = 0; desc->data_type == dnnl_s32 && i < bytes / sizeof(int32_t); i++) {
+        ((int32_t *)memory)[i] = (int32_t)(random_float() * 100);
     }
     CHECK(dnnl_memory_create(&object, desc, engine, memory));
     if (desc->format_kind == dnnl_blocked && desc->format_desc.blocking.inner_nblks > 0 && !is_all_ones) {

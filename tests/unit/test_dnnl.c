@@ -82,8 +82,10 @@ static void plain_layouts_name_their_order_and_only_odd_strides(void **state)
 
 static void texts_that_are_no_layout_are_refused(void **state)
 {
-    static const char *const texts[] = { "",     "?",      "aa",   "ac",  "ab8",   "ab8c",
-                                         "ab:1", "ab:1,x", "ab0b", "abx", "ab*1z", "ab99999b" };
+    static const char *const texts[] = {
+        "",    "?",     "aa",       "ac",  "ab8",  "ab8c",       "ab:1",       "ab:1,x",      "ab0b",
+        "abx", "ab*1z", "ab99999b", "ab+", "ab+1", "ab+0/1/1/0", "ab+4/1/1/0", "ab+1/-1/1/0", "ab:3,1+1/1/1/0"
+    };
     opd_dnnl_layout layout;
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -153,8 +155,7 @@ static void descriptor_comes_back_from_its_call(void **state)
                              .implementation = "jit:avx2",
                              .threads = 2,
                              .memory = find_memory,
-                             .context = &op,
-                             .output_scale = 1 };
+                             .context = &op };
     opd_dnnl_descriptor again;
     opd_call call;
     int args[OPD_MAX_OPERANDS];
@@ -175,12 +176,9 @@ static void descriptor_comes_back_from_its_call(void **state)
 static void sizes_of_results_follow_a_changed_symbol(void **state)
 {
     dnnl_convolution_desc_t op = gradient();
-    opd_dnnl_facts facts = { .kind = dnnl_convolution,
-                             .descriptor = &op,
-                             .implementation = "",
-                             .memory = find_memory,
-                             .context = &op,
-                             .output_scale = 1 };
+    opd_dnnl_facts facts = {
+        .kind = dnnl_convolution, .descriptor = &op, .implementation = "", .memory = find_memory, .context = &op
+    };
     opd_call call;
     int args[OPD_MAX_OPERANDS];
     (void)state;
@@ -224,12 +222,9 @@ static void sizes_of_recurrent_cells_follow_their_symbols(void **state)
                            .prop_kind = dnnl_forward_inference,
                            .cell_kind = dnnl_vanilla_lstm,
                            .direction = dnnl_bidirectional_concat };
-    opd_dnnl_facts facts = { .kind = dnnl_rnn,
-                             .descriptor = &op,
-                             .implementation = "ref",
-                             .memory = find_part,
-                             .context = &op,
-                             .output_scale = 1 };
+    opd_dnnl_facts facts = {
+        .kind = dnnl_rnn, .descriptor = &op, .implementation = "ref", .memory = find_part, .context = &op
+    };
     opd_dnnl_descriptor again;
     opd_call call;
     int args[OPD_MAX_OPERANDS];
@@ -254,6 +249,79 @@ static void sizes_of_recurrent_cells_follow_their_symbols(void **state)
     assert_null(call.op);
 }
 
+/* As the library says: dnnl_memory_desc_get_size of 5 x 4 x 3 x 3 in blocks of 2i8o4i, with a sum for each output channel, is 672. */
+static void sums_behind_weights_are_part_of_their_storage(void **state)
+{
+    dnnl_memory_desc_t desc = { .ndims = 4, .data_type = dnnl_s8, .format_kind = dnnl_blocked };
+    const int64_t dims[] = { 5, 4, 3, 3 };
+    const int64_t padded[] = { 8, 8, 3, 3 };
+    const int64_t strides[] = { 576, 576, 192, 64 };
+    const int64_t blocks[] = { 2, 8, 4 };
+    const int64_t block_dims[] = { 1, 0, 1 };
+    opd_dnnl_layout layout;
+    opd_dnnl_layout again;
+    opd_tensor view = { .dtype = OPD_I8 };
+    char text[OPD_DNNL_LAYOUT_TEXT];
+    (void)state;
+    memcpy(desc.dims, dims, sizeof dims);
+    memcpy(desc.padded_dims, padded, sizeof padded);
+    memcpy(desc.format_desc.blocking.strides, strides, sizeof strides);
+    memcpy(desc.format_desc.blocking.inner_blks, blocks, sizeof blocks);
+    memcpy(desc.format_desc.blocking.inner_idxs, block_dims, sizeof block_dims);
+    desc.format_desc.blocking.inner_nblks = 3;
+    desc.extra.flags = dnnl_memory_extra_flag_compensation_conv_s8s8 | dnnl_memory_extra_flag_scale_adjust;
+    desc.extra.compensation_mask = 1;
+    desc.extra.scale_adjust = 0.5F;
+    assert_true(opd_dnnl_layout_of(&layout, &desc));
+    assert_true(opd_dnnl_layout_print(text, &layout));
+    assert_string_equal(text, "ABcd2b8a4b+3/1/0.5/0");
+    assert_true(opd_dnnl_layout_parse(&again, text));
+    assert_memory_equal(&again.extra, &desc.extra, sizeof desc.extra);
+    assert_true(opd_dnnl_layout_view(&view, &again, dims));
+    assert_int_equal(view.rank, 1);
+    assert_int_equal(view.shape[0], 672);
+    desc.extra.flags |= dnnl_memory_extra_flag_rnn_u8s8_compensation; /* floats: not known here */
+    assert_false(opd_dnnl_layout_of(&layout, &desc));
+}
+
+static void scales_are_as_many_as_their_mask_says(void **state)
+{
+    static const float numbers[10] = { 1, 2 };
+    static float storage[10];
+    dnnl_convolution_desc_t op = gradient();
+    opd_dnnl_facts facts = { .kind = dnnl_convolution,
+                             .descriptor = &op,
+                             .implementation = "",
+                             .memory = find_memory,
+                             .context = &op,
+                             .quant_count = 2,
+                             .quants = { { .arg = DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, .count = 1, .zero = 7 },
+                                         { .arg = DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC,
+                                           .mask = 1 << 1,
+                                           .count = 6,
+                                           .numbers = numbers } } };
+    opd_dnnl_quant quants[OPD_DNNL_QUANTS];
+    dnnl_memory_desc_t desc;
+    opd_call call;
+    int args[OPD_MAX_OPERANDS];
+    (void)state;
+    assert_int_equal(opd_dnnl_call(&call, args, &facts), OPD_OK);
+    assert_non_null(call.op);
+    assert_string_equal(call.operands[3].name, "src_zeros");
+    assert_int_equal(args[3], DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC);
+    assert_int_equal(call.operands[3].view.shape[0], 6); /* channels of the source: 2 groups of 3 */
+    assert_int_equal(opd_dnnl_quants(quants, &call), 1);
+    assert_int_equal(quants[0].operand, 3);
+    assert_int_equal(quants[0].zero, 7);
+    assert_false(quants[0].is_late);
+    assert_int_equal(opd_call_set(&call, "ic", 2), OPD_OK);
+    assert_int_equal(call.operands[3].view.shape[0], 4);
+    call.operands[3].view.data = storage;
+    assert_int_equal(opd_dnnl_memory_desc(&desc, &call, 3), OPD_OK);
+    call.operands[3].view.shape[0] = 3; /* a file that has fewer than the library reads */
+    assert_int_equal(opd_dnnl_memory_desc(&desc, &call, 3), OPD_E_INVALID);
+}
+
 static void attributes_that_are_not_known_leave_a_call_without_operator(void **state)
 {
     dnnl_convolution_desc_t op = gradient();
@@ -262,7 +330,6 @@ static void attributes_that_are_not_known_leave_a_call_without_operator(void **s
                              .implementation = "",
                              .memory = find_memory,
                              .context = &op,
-                             .output_scale = 1,
                              .is_odd = true };
     opd_call call;
     int args[OPD_MAX_OPERANDS];
@@ -280,12 +347,9 @@ static void storage_that_its_layout_does_not_fit_is_refused(void **state)
     static float storage[2 * 10 * 5 * 10];
     static float filter[2 * 5 * 3 * 3 * 2];
     dnnl_convolution_desc_t op = gradient();
-    opd_dnnl_facts facts = { .kind = dnnl_convolution,
-                             .descriptor = &op,
-                             .implementation = "",
-                             .memory = find_memory,
-                             .context = &op,
-                             .output_scale = 1 };
+    opd_dnnl_facts facts = {
+        .kind = dnnl_convolution, .descriptor = &op, .implementation = "", .memory = find_memory, .context = &op
+    };
     dnnl_memory_desc_t desc;
     opd_call call;
     int args[OPD_MAX_OPERANDS];
@@ -316,6 +380,8 @@ int main(void)
         cmocka_unit_test(descriptor_comes_back_from_its_call),
         cmocka_unit_test(sizes_of_results_follow_a_changed_symbol),
         cmocka_unit_test(sizes_of_recurrent_cells_follow_their_symbols),
+        cmocka_unit_test(sums_behind_weights_are_part_of_their_storage),
+        cmocka_unit_test(scales_are_as_many_as_their_mask_says),
         cmocka_unit_test(attributes_that_are_not_known_leave_a_call_without_operator),
         cmocka_unit_test(storage_that_its_layout_does_not_fit_is_refused),
     };
