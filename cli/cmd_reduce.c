@@ -229,8 +229,10 @@ static int run(const opd_command *self, int argc, char **argv)
         status = opd_trial_load(&work->item, work->bundle, &work->subject, &o.trial.replay);
     }
     if (status == OPD_OK && o.emit_c != NULL && strcmp(work->subject.call.domain, "blas") != 0) {
-        status = opd_fail(OPD_E_UNSUPPORTED, "--emit-c %s: %s is not a BLAS routine, and only those have a C form",
-                          o.emit_c, work->subject.call.name);
+        status = opd_fail(OPD_E_UNSUPPORTED,
+                          "--emit-c %s: %s is not a BLAS routine, and only those have a C form; the bundle alone: "
+                          "ops-debug reduce %s -o %s",
+                          o.emit_c, work->subject.call.name, o.files.path, o.files.out);
     }
     if (status == OPD_OK) {
         status = opd_claim_take(&work->claim, o.files.out);

@@ -45,6 +45,8 @@ typedef struct run_options {
     bool has_abs, has_rel;
     bool is_expecting; /* the bundle keeps the right outputs */
     bool is_alone;     /* without the companion */
+    int argc;          /* the command line as it was given */
+    char **argv;
 } run_options;
 
 static const struct argp_option options[] = {
@@ -303,6 +305,9 @@ static void report(const run_options *o, const run_state *state, int exit_status
         }
         opd_print_next(exit_status != OPD_EXIT_FOUND ? "ops-debug replay %s%s" : "ops-debug reduce %s -o min.opsb%s",
                        words, library);
+    } else if (exit_status == OPD_EXIT_FOUND && o->save_sample == NULL) {
+        opd_phrase_command(words, sizeof words, "run", o->argc, o->argv);
+        opd_print_next("%s --save fail.opsb", words);
     }
 }
 
@@ -419,6 +424,8 @@ static int run(const opd_command *self, int argc, char **argv)
     run_state state = { .has_result = false };
     int exit_status = OPD_EXIT_TROUBLE;
     opd_command_parse(self, &o.shared, argc, argv);
+    o.argc = argc;
+    o.argv = argv;
     o.replay.variant = o.making.variant;
     o.replay.library = o.making.library;
     o.replay.with_metrics = true;

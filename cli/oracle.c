@@ -54,6 +54,7 @@ static opd_status judge_in(const opd_trial_oracle *oracle, opd_verdict *verdict,
         break;
     case OPD_E_INVALID:
     case OPD_E_UNSUPPORTED: /* the library makes no such call */
+    case OPD_E_DECLINED:    /* nor does the variant */
         *verdict = OPD_VERDICT_INVALID;
         return OPD_OK;
     case OPD_E_NOMEM:

@@ -220,3 +220,13 @@ void opd_phrase_shell(char *text, size_t size, const char *argument)
     }
     add(text, size, "'");
 }
+
+void opd_phrase_command(char *text, size_t size, const char *command, int argc, char *const *argv)
+{
+    snprintf(text, size, "ops-debug %s", command);
+    for (int i = 1; i < argc; i++) {
+        char word[1024];
+        opd_phrase_shell(word, sizeof word, argv[i]);
+        add(text, size, " %s", word);
+    }
+}

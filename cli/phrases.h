@@ -32,5 +32,7 @@ void opd_phrase_operand_flags(char *text, size_t size, const opd_operand *operan
 bool opd_failure_is_real(const opd_failure *failure);
 /* argument as a POSIX shell word, quoted where it must be */
 void opd_phrase_shell(char *text, size_t size, const char *argument);
+/* "ops-debug run --op Softmax": a command's own line again, argv as its run() was given it */
+void opd_phrase_command(char *text, size_t size, const char *command, int argc, char *const *argv);
 
 #endif

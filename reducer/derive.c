@@ -238,6 +238,12 @@ uint64_t opd_case_placement(const opd_case *item)
     return hash;
 }
 
+/* An output of a general operator whose old content nobody recorded: the canaries in its memory are ours, and no operand's values. */
+static bool is_unknown_output(const opd_call *call, const opd_operand *operand)
+{
+    return operand->role == OPD_ROLE_OUT && opd_digest_is_none(&operand->before) && strcmp(call->domain, "blas") != 0;
+}
+
 void opd_case_refresh(opd_case *item)
 {
     for (int i = 0; i < item->call.operand_count; i++) {
@@ -247,10 +253,10 @@ void opd_case_refresh(opd_case *item)
         memset(&operand->after, 0, sizeof(operand->after));
         memset(&operand->health_before, 0, sizeof(operand->health_before));
         memset(&operand->health_after, 0, sizeof(operand->health_after));
-        if (operand->view.data != NULL) {
-            operand->before = opd_tensor_digest(&operand->view);
-        } else {
+        if (operand->view.data == NULL) {
             memset(&operand->before, 0, sizeof(operand->before));
+        } else if (!is_unknown_output(&item->call, operand)) {
+            operand->before = opd_tensor_digest(&operand->view);
         }
     }
     item->call.seed = 0;
@@ -350,6 +356,17 @@ static void join_same_pointers(opd_case *item, const opd_case *from)
     }
 }
 
+/* The same in a derived call, where it shares memory with no other operand. */
+static bool is_left_alone(const opd_call *made, int index, const opd_case *from)
+{
+    for (int i = 0; i < made->operand_count; i++) {
+        if (i != index && made->operands[i].view.data == made->operands[index].view.data) {
+            return false;
+        }
+    }
+    return is_unknown_output(&from->call, &from->call.operands[index]);
+}
+
 opd_status opd_derive(opd_case *out, const opd_case *from, const opd_call *call, opd_slicing slicing,
                       const opd_focus *focus, uint64_t limit)
 {
@@ -380,7 +397,7 @@ opd_status opd_derive(opd_case *out, const opd_case *from, const opd_call *call,
     for (int o = 0; o < made.call.operand_count; o++) {
         opd_operand *operand = &made.call.operands[o];
         const opd_tensor *old = &from->call.operands[o].view;
-        if (old->data == NULL && (operand->role & OPD_ROLE_IN) != 0) {
+        if ((old->data == NULL && (operand->role & OPD_ROLE_IN) != 0) || is_left_alone(&made.call, o, from)) {
             operand->view.data = NULL;
         } else if (old->data != NULL) {
             slice_operand(&operand->view, old, shift.of[o]);

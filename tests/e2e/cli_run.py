@@ -32,7 +32,8 @@ def run(op, *words, status):
 
 
 def last_line(op, *words):
-    return call("run", "--library", LIBRARY, "--op", op, *words).stdout.splitlines()[-1]
+    """Before the command to run next."""
+    return [line for line in call("run", "--library", LIBRARY, "--op", op, *words).stdout.splitlines() if not line.startswith("next: ")][-1]
 
 
 def words_say_what_is_wrong():
