@@ -233,6 +233,11 @@ static void try_attribute(opd_probe_list *list, opd_status *status, const opd_op
     snprintf(probe.attributes, sizeof probe.attributes, "%s=%s", name, value);
     snprintf(probe.shapes, sizeof probe.shapes, "%s", shapes);
     snprintf(probe.changed, sizeof probe.changed, "%s", name);
+    for (int i = 0; i < list->count; i++) {
+        if (list->items[i].kind == OPD_PROBE_ATTRIBUTE && strcmp(list->items[i].attributes, probe.attributes) == 0) {
+            return; /* the end of its range is a usual value too */
+        }
+    }
     opd_call_wish wish = { .shapes = probe.shapes, .attributes = probe.attributes };
     if (opd_call_make(&made, op, &wish) != OPD_OK) {
         wish.shapes = NULL; /* other sizes may fit */
@@ -264,51 +269,79 @@ static void try_attribute(opd_probe_list *list, opd_status *status, const opd_op
     }
 }
 
-/* The words of a text attribute stand in the contract: "mode:s=constant|reflect|edge". */
-static void add_words(opd_probe_list *list, opd_status *status, const opd_op *op, const char *shapes, const char *name)
+/* One value of an attribute; of a list as one, two and four elements (axes, kernels, pads). */
+static void try_value(opd_probe_list *list, opd_status *status, const opd_call *odd, const opd_op_value *attribute,
+                      const char *value)
 {
-    char start[OPD_NAME + 4];
-    char word[48];
-    snprintf(start, sizeof start, "%s:s=", name);
-    const char *at = op->attributes != NULL ? strstr(op->attributes, start) : NULL;
-    for (at = at != NULL ? at + strlen(start) : NULL; at != NULL && *at != '\0' && *at != ' ';) {
-        size_t size = strcspn(at, "| ?");
-        snprintf(word, sizeof word, "%.*s", (int)size, at);
-        try_attribute(list, status, op, shapes, name, word);
-        at += size + (at[size] == '|');
-        at = at[-1] == '|' ? at : NULL;
+    static const char *const forms[] = { "[%s]", "[%s,%s]", "[%s,%s,%s,%s]" };
+    char shapes[sizeof list->items->shapes];
+    opd_probe_print_shapes(shapes, sizeof shapes, odd);
+    if (attribute->kind != OPD_VALUE_INTS || value[0] == '[') {
+        try_attribute(list, status, odd->op, shapes, attribute->name, value);
+        return;
+    }
+    for (size_t i = 0; i < OPD_COUNT(forms); i++) {
+        char text[96];
+        snprintf(text, sizeof text, forms[i], value, value, value, value);
+        try_attribute(list, status, odd->op, shapes, attribute->name, text);
     }
 }
 
-static void add_attributes(opd_probe_list *list, opd_status *status, const opd_op *op, const opd_call *odd)
+/* Each word of text between separators. */
+static void try_words(opd_probe_list *list, opd_status *status, const opd_call *odd, const opd_op_value *attribute,
+                      const char *text, const char *separators)
 {
-    static const char *const whole[] = { "0", "1", "2", "3", "-1", "-2" };
-    static const char *const real[] = { "0", "0.5", "2" };
-    static const char *const lists[] = { "[1]",     "[0,1]",   "[1,1]",     "[2,2]",    "[1,0]",
-                                         "[0,2,1]", "[1,2,0]", "[1,1,1,1]", "[0,1,1,0]" };
-    char shapes[sizeof list->items->shapes];
-    opd_probe_print_shapes(shapes, sizeof shapes, odd);
-    for (int i = 0; i < odd->attr_count; i++) {
-        const opd_value *value = &odd->attrs[i];
-        char type[OPD_NAME + 2];
-        snprintf(type, sizeof type, "%s:", value->name);
-        const char *at = op->attributes != NULL ? strstr(op->attributes, type) : NULL;
-        const char *kind = at != NULL ? at + strlen(type) : "";
-        bool is_list = strncmp(kind, "is", 2) == 0;
-        if (!is_list && kind[0] == 'i') {
-            for (size_t k = 0; k < OPD_COUNT(whole); k++) {
-                try_attribute(list, status, op, shapes, value->name, whole[k]);
+    while (*text != '\0') {
+        char word[48];
+        size_t size = strcspn(text, separators);
+        snprintf(word, sizeof word, "%.*s", (int)size, text);
+        if (size > 0) {
+            try_value(list, status, odd, attribute, word);
+        }
+        text += size + (text[size] != '\0');
+    }
+}
+
+/* The ends of the legal range, as the contract has it: "0:1", "constant|reflect|edge", "axis(X)". */
+static void try_legal(opd_probe_list *list, opd_status *status, const opd_call *odd, const opd_op_value *attribute)
+{
+    static const char axis[] = "axis(";
+    if (strncmp(attribute->legal, axis, strlen(axis)) != 0) {
+        try_words(list, status, odd, attribute, attribute->legal, "|:");
+        return;
+    }
+    char name[OPD_NAME];
+    opd_call named = *odd;
+    snprintf(name, sizeof name, "%s", attribute->legal + strlen(axis));
+    name[strcspn(name, ")")] = '\0';
+    const opd_operand *operand = opd_call_operand(&named, name);
+    int rank = operand != NULL ? operand->view.rank : 0;
+    for (int at = -rank; at < rank; at++) {
+        char word[16];
+        snprintf(word, sizeof word, "%d", at);
+        try_value(list, status, odd, attribute, word);
+    }
+}
+
+static void add_attributes(opd_probe_list *list, opd_status *status, const opd_call *odd)
+{
+    /* Tried of every attribute of that kind, as far as it is legal. */
+    static const struct {
+        opd_value_kind kind;
+        const char *words;
+    } usual[] = { { OPD_VALUE_INT, "0 1 2 3 -1 -2" },
+                  { OPD_VALUE_REAL, "0 0.5 2" },
+                  { OPD_VALUE_INTS, "[1] [0,1] [1,1] [2,2] [1,0] [0,2,1] [1,2,0] [1,1,1,1] [0,1,1,0]" } };
+    opd_op_value values[OPD_MAX_SYMBOLS + OPD_MAX_ATTRS];
+    int count = opd_op_values(odd->op, values, (int)OPD_COUNT(values));
+    for (int i = 0; i < count; i++) {
+        for (size_t k = 0; k < OPD_COUNT(usual) && !values[i].is_symbol; k++) {
+            if (usual[k].kind == values[i].kind) {
+                try_words(list, status, odd, &values[i], usual[k].words, " ");
             }
-        } else if (kind[0] == 'f') {
-            for (size_t k = 0; k < OPD_COUNT(real); k++) {
-                try_attribute(list, status, op, shapes, value->name, real[k]);
-            }
-        } else if (is_list) {
-            for (size_t k = 0; k < OPD_COUNT(lists); k++) {
-                try_attribute(list, status, op, shapes, value->name, lists[k]);
-            }
-        } else if (kind[0] == 's') {
-            add_words(list, status, op, shapes, value->name);
+        }
+        if (!values[i].is_symbol) {
+            try_legal(list, status, odd, &values[i]);
         }
     }
 }
@@ -371,7 +404,7 @@ opd_status opd_probes_make(opd_probe_list *out, const opd_op *op, const char *wi
     }
     add_conduct(&list, &status, op, &odd);
     add_broadcast(&list, &status, op, &odd);
-    add_attributes(&list, &status, op, &odd);
+    add_attributes(&list, &status, &odd);
     add_extremes(&list, &status, &odd);
     add_sizes(&list, &status, &odd);
     add_widths(&list, &status, &odd, widths);

@@ -79,15 +79,39 @@ static opd_status copy_operand(twin *self, int index, const opd_operand *from, i
     return status;
 }
 
+/* Are the outputs those of call still? Shapes may hang on contents (scales of Resize), which then must not be turned. */
+static bool has_same_outputs(const twin *self, const opd_call *call)
+{
+    opd_call bound = self->call;
+    bool is_same = opd_call_bind(&bound) == OPD_OK;
+    for (int i = 0; i < call->operand_count && is_same; i++) {
+        const opd_tensor *a = &bound.operands[i].view;
+        const opd_tensor *b = &call->operands[i].view;
+        is_same = a->rank == b->rank && memcmp(a->shape, b->shape, (size_t)a->rank * sizeof a->shape[0]) == 0;
+    }
+    return is_same;
+}
+
+static opd_status copy_operands(twin *self, const opd_call *call, int64_t places)
+{
+    opd_status status = OPD_OK;
+    for (int i = 0; i < call->operand_count && status == OPD_OK; i++) {
+        if (call->operands[i].view.data != NULL) {
+            status = copy_operand(self, i, &call->operands[i], places);
+        }
+    }
+    return status;
+}
+
 static opd_status twin_make(twin *out, const opd_variant *variant, const opd_call *call, int32_t threads,
                             int64_t places)
 {
     *out = (twin){ .call = *call, .variant = variant, .workspace = { .threads = threads } };
-    opd_status status = OPD_OK;
-    for (int i = 0; i < call->operand_count && status == OPD_OK; i++) {
-        if (call->operands[i].view.data != NULL) {
-            status = copy_operand(out, i, &call->operands[i], places);
-        }
+    opd_status status = copy_operands(out, call, places);
+    if (status == OPD_OK && places > 0 && !has_same_outputs(out, call)) {
+        twin_done(out);
+        *out = (twin){ .call = *call, .variant = variant, .workspace = { .threads = threads } };
+        status = copy_operands(out, call, 0);
     }
     out->workspace.size = variant->workspace != NULL ? variant->workspace(call, threads) : 0;
     if (status == OPD_OK && out->workspace.size > 0) {

@@ -78,6 +78,34 @@ def boundaries_are_tried():
         check(f"{size}" in sizes.replace("[", ",").replace("]", ",").split(","), size, sizes)
 
 
+# Attributes of a contract, and the ends of what they may be: by what ONNX and the contracts say, not by what the program lists.
+ENDS = {"ReduceSum": ["keepdims=0", "keepdims=1", "noop_with_empty_axes=0", "noop_with_empty_axes=1"],
+        "Softmax": [f"axis={axis}" for axis in range(-3, 3)],  # of three dimensions
+        "LayerNormalization": ["epsilon=0", "stash_type=1", "stash_type=10", "stash_type=11", "stash_type=16", "axis=-3", "axis=2"],
+        "BatchNormalization": ["momentum=0", "momentum=1", "epsilon=0", "training_mode=1"],
+        "MaxPool": ["dilations=[1,1]", "strides=[1,1]", "pads=[0,0,0,0]", "kernel_shape=[1,1]", "ceil_mode=1", "storage_order=0"]}
+
+
+def ends_of_what_attributes_may_be_are_tried():
+    for name, ends in ENDS.items():
+        status, out, err = run("validate", "--op", name, "--json")
+        probes = json.loads(out)["probes"]
+        tried = [probe["attributes"] for probe in probes if probe["kind"] == "attributes" and probe["fill"] == ""]
+        check(status == 0, name, [probe for probe in probes if probe["outcome"] != "ok"], json.loads(out)["determinism"], err)
+        check(set(ends) <= set(tried), name, set(ends) - set(tried), tried)
+        check(len(tried) == len(set(tried)), name, "one is tried twice", tried)
+        # A sum over all dimensions has no batch whose elements could be compared; rows of LayerNormalization are one.
+        batch = json.loads(out)["determinism"]["batch"]
+        check(batch == ("unknown" if name == "ReduceSum" else "same"), name, json.loads(out)["determinism"])
+
+
+def twins_with_other_contents_keep_the_shapes():
+    """Threads at once have data of their own; contents that shapes hang on (scales of Resize) are the same for all."""
+    for seed in ("34", "36"):
+        status, out, err = run("validate", "--op", "Resize", "--seed", seed, "--form", " | | concurrent")
+        check(status == 0, out, err)
+
+
 def what_leaves_the_range_on_the_way_is_not_accused():
     """Squares beyond f32 whose root is not; products of weights and values below the least subnormal."""
     for name in ("LpNormalization", "ReduceL2", "RMSNormalization", "opsdebug.WindowL2Normalization"):
@@ -114,6 +142,8 @@ a_wrong_one_is_told_with_a_command_that_shows_it()
 kinds_do_not_hang_on_the_seed()
 forms_are_run_and_repeated()
 boundaries_are_tried()
+ends_of_what_attributes_may_be_are_tried()
+twins_with_other_contents_keep_the_shapes()
 what_leaves_the_range_on_the_way_is_not_accused()
 right_variants_are_not_accused()
 usage_errors_are_one_line()
