@@ -5,11 +5,13 @@
  */
 #include <string.h>
 
+#include <opsdebug/kernel.h>
 #include <opsdebug/memory.h>
 
 #include "document.h"
 #include "findings.h"
 #include "making.h"
+#include "phrases.h"
 #include "screen.h"
 #include "stage_search.h"
 
@@ -21,6 +23,8 @@ typedef struct trace_options {
     const char *path;
     int path_count;
     const char *checkpoints;
+    int argc; /* the command line as it was given */
+    char **argv;
 } trace_options;
 
 static const struct argp_option options[] = {
@@ -277,6 +281,62 @@ static void print_first(const tracing *self)
     }
 }
 
+/* The chain that reports what the variant never has as a whole; NULL = it is this one, or there is none. */
+static const char *chain_of(const tracing *self)
+{
+    static const char chain[] = "unfused";
+    const opd_kernel *kernel = opd_kernel_find(self->item->call.domain, self->item->call.name);
+    const opd_variant *variant = NULL;
+    for (int i = 0; kernel != NULL && (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
+        if (strcmp(variant->name, chain) == 0) {
+            return strcmp(self->result.variant, chain) != 0 ? chain : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* The same call as a line of `run`, which keeps it: all options but --checkpoint-mode, however much of it was written. */
+static void print_keeping(const trace_options *o)
+{
+    char *kept[128];
+    char words[2048];
+    int count = 0;
+    for (int i = 0; i < o->argc && count < (int)OPD_COUNT(kept); i++) {
+        bool is_mode = strncmp(o->argv[i], "--c", 3) == 0;
+        i += is_mode && strchr(o->argv[i], '=') == NULL;
+        if (!is_mode) {
+            kept[count++] = o->argv[i];
+        }
+    }
+    opd_phrase_command(words, sizeof words, "run", count, kept);
+    opd_print_next("%s --save fail.opsb", words);
+}
+
+/* What to do about stages that were not seen, or about a wrong one. */
+static void print_next(const tracing *self, int exit_status)
+{
+    const trace_options *o = self->options;
+    const char *chain = chain_of(self);
+    char words[2048];
+    bool is_unseen = false;
+    for (int i = 0; i < self->count; i++) {
+        is_unseen |= self->search.state[i] == OPD_STAGE_MISSING;
+    }
+    if (exit_status == OPD_EXIT_FOUND && o->path != NULL) {
+        char library[1024] = "";
+        opd_phrase_shell(words, sizeof words, o->path);
+        if (o->making.library != NULL) {
+            opd_phrase_shell(library, sizeof library, o->making.library);
+        }
+        opd_print_next("ops-debug reduce %s -o min.opsb%s%s", words, library[0] != '\0' ? " --library " : "", library);
+    } else if (exit_status == OPD_EXIT_FOUND) {
+        print_keeping(o);
+    } else if (is_unseen && chain != NULL) {
+        opd_phrase_command(words, sizeof words, "trace", o->argc, o->argv);
+        opd_print_next("%s --variant %s", words, chain);
+    }
+}
+
 static opd_status report(const tracing *self, int exit_status)
 {
     char words[1024];
@@ -291,6 +351,7 @@ static opd_status report(const tracing *self, int exit_status)
     opd_findings_print_failure(&self->result);
     bool is_fail = exit_status != OPD_EXIT_OK && first_wrong(self) >= 0;
     opd_findings_print_word(is_fail ? "FAIL" : opd_replay_word(&self->result), exit_status);
+    print_next(self, exit_status);
     return status;
 }
 
@@ -335,6 +396,8 @@ static int run(const opd_command *self, int argc, char **argv)
     trace_options o = { .making = OPD_MAKING_INIT, .checkpoints = "all" };
     opd_case item = { 0 };
     opd_command_parse(self, &o.shared, argc, argv);
+    o.argc = argc;
+    o.argv = argv;
     tracing found = { .options = &o, .item = &item };
     int exit_status = OPD_EXIT_TROUBLE;
     opd_status status = opd_making_or_bundle(&item, &o.making, o.path, &o.shared);

@@ -22,7 +22,9 @@ typedef struct opd_attention_job {
     const void *mask; /* NULL = none */
     opd_dtype mask_dtype;
     void *y;
-    void *scores; /* softmax pass alone: [batch, heads, rows, keys] accumulator numbers, scaled; weights afterwards */
+    /* [batch, heads, rows, keys] accumulator numbers: of the softmax pass scaled scores, then weights; of the online one NULL, or while stages
+       are traced the scores, and as many `weights`. */
+    void *scores, *weights;
 } opd_attention_job;
 
 /* Scratch bytes of each thread; they grow with the width of heads alone. */

@@ -269,6 +269,50 @@ static void NAME(add_bias)(const opd_attention_job *job, const NAME(block) * blo
     }
 }
 
+/* ------------------------------------------------------------------------------- stages, while they are traced */
+
+/* Row i of this part in a stage. */
+static real *NAME(stage_row)(const opd_attention_job *job, const NAME(block) * block, void *stage, int64_t i)
+{
+    const opd_attention_shape *shape = &job->shape;
+    int64_t plane = block->batch * shape->heads + block->head;
+    return (real *)stage + (plane * shape->rows + block->first + i) * shape->keys;
+}
+
+static void NAME(keep_panel)(const opd_attention_job *job, const NAME(block) * block, void *stage, int64_t panel,
+                             int64_t key, int64_t count)
+{
+    for (int64_t i = panel; i < block->count && i < panel + PANEL; i++) {
+        real *to = NAME(stage_row)(job, block, stage, i) + key;
+        for (int64_t j = 0; j < count; j++) {
+            to[j] = block->scores[j * PANEL + i - panel];
+        }
+    }
+}
+
+/* A panel's weights; those of the keys before are rescaled as the sums are. */
+static void NAME(keep_weights)(const opd_attention_job *job, const NAME(block) * block, int64_t panel, int64_t key,
+                               int64_t count)
+{
+    for (int64_t i = panel; i < block->count && i < panel + PANEL; i++) {
+        real *before = NAME(stage_row)(job, block, job->weights, i);
+        for (int64_t j = 0; j < key; j++) {
+            before[j] *= block->rescale[i - panel];
+        }
+    }
+    NAME(keep_panel)(job, block, job->weights, panel, key, count);
+}
+
+static void NAME(divide_weights)(const opd_attention_job *job, const NAME(block) * block)
+{
+    for (int64_t i = 0; i < block->count; i++) {
+        real *weights = NAME(stage_row)(job, block, job->weights, i);
+        for (int64_t j = 0; j < job->shape.keys; j++) {
+            weights[j] /= block->total[i];
+        }
+    }
+}
+
 static void NAME(add_keys)(const opd_attention_job *job, NAME(block) * block, int64_t key, int64_t count)
 {
     const opd_attention_shape *shape = &job->shape;
@@ -278,6 +322,9 @@ static void NAME(add_keys)(const opd_attention_job *job, NAME(block) * block, in
         real *sums = block->sums + panel * shape->value_width;
         NAME(multiply)
         (count, shape->width, keys.at, 1, keys.step, block->queries + panel * shape->width, block->scores, 0);
+        if (job->scores != NULL) {
+            NAME(keep_panel)(job, block, job->scores, panel, key, count);
+        }
         NAME(cap_scores)(job, block->scores, count * PANEL);
         bool is_biased =
             job->mask != NULL || (shape->is_causal && key + count > block->first + panel + shape->past + 1);
@@ -285,6 +332,9 @@ static void NAME(add_keys)(const opd_attention_job *job, NAME(block) * block, in
             NAME(add_bias)(job, block, panel, key, count);
         }
         NAME(weigh)(block, panel, count);
+        if (job->scores != NULL) {
+            NAME(keep_weights)(job, block, panel, key, count);
+        }
         NAME(rescale_sums)(block, sums, shape->value_width);
         NAME(multiply)(shape->value_width, count, values.at, values.step, 1, block->scores, sums, 1);
     }
@@ -325,8 +375,8 @@ static int64_t NAME(key_end)(const opd_attention_job *job, const NAME(block) * b
 {
     const opd_attention_shape *shape = &job->shape;
     int64_t end = block->first + block->count + shape->past;
-    if (!shape->is_causal || end >= shape->keys) {
-        return shape->keys;
+    if (!shape->is_causal || end >= shape->keys || job->scores != NULL) {
+        return shape->keys; /* traced: a score of every key, and weights of 0 change nothing */
     }
     for (int64_t key = end; key < shape->keys;) {
         int64_t count = NAME(block_length)(shape, key, shape->keys);
@@ -380,6 +430,9 @@ static void NAME(do_queries)(const opd_attention_job *job, real *scratch, int64_
         key += count;
     }
     NAME(write_rows)(job, &block);
+    if (job->scores != NULL) {
+        NAME(divide_weights)(job, &block);
+    }
 }
 
 #include "tile_done.h"

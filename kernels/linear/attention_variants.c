@@ -89,29 +89,63 @@ static const char *declines_scores(const opd_call *call)
     return opd_declines_strides(call);
 }
 
+static size_t number_size(opd_dtype dtype)
+{
+    return dtype == OPD_F64 ? sizeof(double) : sizeof(float);
+}
+
+static size_t score_bytes(const opd_attention_shape *shape, opd_dtype dtype)
+{
+    size_t count = (size_t)shape->batch * (size_t)shape->heads * (size_t)shape->rows * (size_t)shape->keys;
+    return (count * number_size(dtype) + 63) / 64 * 64;
+}
+
+static void show(const opd_attention_job *job, const char *stage, void *numbers)
+{
+    const opd_attention_shape *shape = &job->shape;
+    opd_tensor view;
+    const int64_t dims[4] = { shape->batch, shape->heads, shape->rows, shape->keys };
+    if (opd_trace_enabled &&
+        opd_tensor_contiguous(&view, job->dtype == OPD_F64 ? OPD_F64 : OPD_F32, 4, dims, numbers) == OPD_OK) {
+        opd_tracepoint(stage, &view);
+    }
+}
+
 static opd_status run_online(const opd_call *call, const opd_workspace *workspace, opd_attention_run *run)
 {
     opd_attention_job job;
+    opd_workspace rest = *workspace;
     opd_status status = make_job(&job, call);
-    if (status == OPD_OK) {
-        run(&job, workspace);
-        fill_presents(&job, call);
+    if (status != OPD_OK) {
+        return status;
     }
-    return status;
+    if (opd_trace_enabled) { /* what is never there as a whole is put together beside the run */
+        size_t bytes = score_bytes(&job.shape, job.dtype);
+        job.scores = workspace->bytes;
+        job.weights = (char *)workspace->bytes + bytes;
+        rest.bytes = (char *)workspace->bytes + 2 * bytes;
+        rest.size -= 2 * bytes;
+    }
+    run(&job, &rest);
+    fill_presents(&job, call);
+    if (job.scores != NULL) {
+        show(&job, "scores", job.scores);
+        show(&job, "weights", job.weights);
+    }
+    return OPD_OK;
 }
 
 static size_t online_workspace(const opd_call *call, int32_t threads)
 {
     opd_attention_shape shape;
-    return opd_attention_shape_of(&shape, call) == OPD_OK ? (size_t)threads * opd_attention_scratch(&shape) : 0;
+    if (opd_attention_shape_of(&shape, call) != OPD_OK) {
+        return 0;
+    }
+    size_t stages = opd_trace_enabled ? 2 * score_bytes(&shape, call->dtype) : 0;
+    return stages + (size_t)threads * opd_attention_scratch(&shape);
 }
 
 /* --------------------------------------------------------------------------------------------------- unfused */
-
-static size_t number_size(opd_dtype dtype)
-{
-    return dtype == OPD_F64 ? sizeof(double) : sizeof(float);
-}
 
 static const char *declines_past(const opd_call *call)
 {
@@ -123,12 +157,6 @@ static const char *declines_past(const opd_call *call)
         return "softcap, mask and softmax are one pass";
     }
     return opd_declines_strides(call);
-}
-
-static size_t score_bytes(const opd_attention_shape *shape, opd_dtype dtype)
-{
-    size_t count = (size_t)shape->batch * (size_t)shape->heads * (size_t)shape->rows * (size_t)shape->keys;
-    return (count * number_size(dtype) + 63) / 64 * 64;
 }
 
 static size_t unfused_workspace(const opd_call *call, int32_t threads)
@@ -163,17 +191,6 @@ static void place_values(opd_gemm *gemm, const void *context, int64_t index)
     gemm->a.data = (const char *)job->scores + (size_t)(index * shape->rows * shape->keys) * number_size(job->dtype);
     gemm->b.data = opd_at(job->v, job->dtype, batch * shape->v[0] + kv_head * shape->v[1]);
     gemm->y = (char *)job->y + to * (int64_t)opd_dtype_size(job->dtype);
-}
-
-static void show_scores(const opd_attention_job *job, const char *stage)
-{
-    const opd_attention_shape *shape = &job->shape;
-    opd_tensor view;
-    const int64_t dims[4] = { shape->batch, shape->heads, shape->rows, shape->keys };
-    if (opd_trace_enabled &&
-        opd_tensor_contiguous(&view, job->dtype == OPD_F64 ? OPD_F64 : OPD_F32, 4, dims, job->scores) == OPD_OK) {
-        opd_tracepoint(stage, &view);
-    }
 }
 
 /* The numbers as they are now, in the output's dtype. */
@@ -228,10 +245,10 @@ static opd_status run_unfused(const opd_call *call, const opd_workspace *workspa
                   .y_row = shape->keys },
     };
     opd_gemm_best()(&product, &rest);
-    show_scores(&job, "scores");
+    show(&job, "scores", job.scores);
     keep_scores(&job, call, 0);
     best_softmax()(&job, workspace);
-    show_scores(&job, "weights");
+    show(&job, "weights", job.scores);
     keep_scores(&job, call, 3);
     product.place = place_values;
     product.gemm = (opd_gemm){ .m = shape->rows,

@@ -38,6 +38,77 @@ static opd_gemm_job job_of(const opd_call *call, int output, int64_t first)
     return job;
 }
 
+/* ------------------------------------------------------------------------------------------- stages, while traced */
+
+/* Accumulator numbers of the whole product before and after the bias, put together from tiles. */
+typedef struct stages {
+    void *value[2];
+    int64_t columns;
+    size_t size; /* of a number */
+} stages;
+
+static opd_dtype number_of(const opd_call *call)
+{
+    return call->dtype == OPD_F64 ? OPD_F64 : OPD_F32;
+}
+
+static size_t stage_bytes(const opd_call *call)
+{
+    int64_t count = 0;
+    for (int i = 3; i < call->operand_count; i++) {
+        count += opd_tensor_count(&call->operands[i].view);
+    }
+    return (size_t)count * opd_dtype_size(number_of(call));
+}
+
+static size_t fused_workspace(const opd_call *call, int32_t threads)
+{
+    return opd_gemm_workspace(threads) + (opd_trace_enabled ? 2 * stage_bytes(call) : 0);
+}
+
+static void watch(const void *context, bool is_added, int64_t row, int64_t first, const void *numbers, int64_t count)
+{
+    const stages *to = context;
+    memcpy((char *)to->value[is_added ? 1 : 0] + (size_t)(row * to->columns + first) * to->size, numbers,
+           (size_t)count * to->size);
+}
+
+/* Runs the product; what it is before and after the bias goes into `to`, in the workspace. */
+static void run_watched(opd_gemm_job *job, stages *to, const opd_call *call, const opd_workspace *workspace,
+                        opd_gemm_run *run)
+{
+    *to = (stages){ .columns = job->gemm.n, .size = opd_dtype_size(number_of(call)) };
+    if (opd_trace_enabled) {
+        to->value[0] = (char *)workspace->bytes + opd_gemm_workspace(workspace->threads);
+        to->value[1] = (char *)to->value[0] + stage_bytes(call);
+        job->gemm.watch = watch;
+        job->gemm.watch_context = to;
+    }
+    run(job, workspace);
+}
+
+/* An output's columns of a stage, from `first`. */
+static void show_stage(const stages *from, const char *name, int index, const opd_call *call, int output, int64_t first)
+{
+    opd_tensor view = call->operands[output].view;
+    if (from->value[index] == NULL) {
+        return;
+    }
+    view.data = (char *)from->value[index] + (size_t)first * from->size;
+    view.dtype = number_of(call);
+    view.storage = NULL;
+    view.storage_bytes = 0;
+    int64_t step = from->columns; /* of a row */
+    for (int d = view.rank - 2; d >= 0; d--) {
+        view.stride[d] = step;
+        step *= view.shape[d];
+    }
+    if (view.rank > 0) {
+        view.stride[view.rank - 1] = 1;
+    }
+    opd_tracepoint(name, &view);
+}
+
 /* ------------------------------------------------------------------------------------------- MatMulBiasGelu */
 
 typedef opd_gemm_finish *gelu_of(bool is_tanh, bool is_double);
@@ -51,8 +122,11 @@ static opd_gemm_finish *gelu_of_call(const opd_call *call, gelu_of *of)
 static opd_status run_gelu(const opd_call *call, const opd_workspace *workspace, opd_gemm_run *run, gelu_of *of)
 {
     opd_gemm_job job = job_of(call, 3, 0);
+    stages seen;
     job.gemm.finish = gelu_of_call(call, of);
-    run(&job, workspace);
+    run_watched(&job, &seen, call, workspace, run);
+    show_stage(&seen, "product", 0, call, 3, 0);
+    show_stage(&seen, "biased", 1, call, 3, 0);
     return OPD_OK;
 }
 
@@ -152,6 +226,7 @@ static opd_status gelu_unfused(const opd_call *call, const opd_workspace *worksp
 static opd_status run_qkv(const opd_call *call, const opd_workspace *workspace, opd_gemm_run *run)
 {
     opd_gemm_slice slices[3];
+    stages seen;
     int64_t columns = 0;
     for (int i = 0; i < 3; i++) {
         const opd_tensor *y = &call->operands[3 + i].view;
@@ -162,7 +237,10 @@ static opd_status run_qkv(const opd_call *call, const opd_workspace *workspace, 
     job.gemm.n = columns;
     job.gemm.slices = slices;
     job.gemm.slice_count = 3;
-    run(&job, workspace);
+    run_watched(&job, &seen, call, workspace, run);
+    for (int i = 0; i < 3; i++) {
+        show_stage(&seen, "product", 0, call, 3 + i, slices[i].first);
+    }
     return OPD_OK;
 }
 
@@ -202,7 +280,7 @@ DEFINE_RUNS(avx512)
 DEFINE_RUNS(avx2)
 DEFINE_RUNS(portable)
 
-#define ROW(label, words, function, columns) CHAIN(label, words, opd_gemm_workspace_of, function, columns)
+#define ROW(label, words, function, columns) CHAIN(label, words, fused_workspace, function, columns)
 #define CHAIN(label, words, space, function, columns)                                                               \
     {                                                                                                               \
         .name = (label), .isa = (words), .declines = opd_declines_strides, .workspace = (space), .run = (function), \
@@ -220,5 +298,5 @@ const opd_variant opd_qkv_variants[] = {
     ROW("avx512", OPD_ISA_AVX512, qkv_avx512, "32"),
     ROW("avx2", OPD_ISA_AVX2, qkv_avx2, "16"),
     ROW("portable", "", qkv_portable, "8"),
-    ROW("unfused", "", qkv_unfused, "16"),
+    CHAIN("unfused", "", opd_gemm_workspace_of, qkv_unfused, "16"),
 };

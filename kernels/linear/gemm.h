@@ -23,6 +23,10 @@ typedef void opd_gemm_fill(void *row, const struct opd_gemm *gemm, int64_t k, in
 /* Changes count elements of a row of y before they are narrowed: accumulator numbers. */
 typedef void opd_gemm_finish(void *row, int64_t count);
 
+/* Sees count numbers of a row on their way to y, while stages are traced: the product, then with c added. */
+typedef void opd_gemm_watch(const void *context, bool is_added, int64_t row, int64_t first, const void *numbers,
+                            int64_t count);
+
 /* Columns of the product from `first` go to y, whose rows are `count` elements apart. */
 typedef struct opd_gemm_slice {
     int64_t first, count;
@@ -41,6 +45,8 @@ typedef struct opd_gemm {
     opd_gemm_finish *finish;      /* NULL = none */
     const opd_gemm_slice *slices; /* the columns of the product cut into outputs, instead of y; NULL = not */
     int slice_count;
+    opd_gemm_watch *watch; /* NULL = nobody looks */
+    const void *watch_context;
 } opd_gemm;
 
 /* Points a copy of the job's gemm at one product of the batch. */

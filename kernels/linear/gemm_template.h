@@ -98,11 +98,17 @@ static void NAME(write_row)(const NAME(scratch) * scratch, const opd_gemm *gemm,
             sums[j] *= (real)gemm->alpha;
         }
     }
+    if (gemm->watch != NULL) {
+        gemm->watch(gemm->watch_context, false, row, first, sums, columns);
+    }
     if (gemm->c.data != NULL) {
         NAME(gather)(scratch->row, 1, gemm->c.dtype, NAME(element)(&gemm->c, row, first), gemm->c.column, columns);
         for (int64_t j = 0; j < columns; j++) {
             sums[j] += gemm->beta == 1 ? scratch->row[j] : (real)gemm->beta * scratch->row[j];
         }
+    }
+    if (gemm->watch != NULL) {
+        gemm->watch(gemm->watch_context, true, row, first, sums, columns);
     }
     if (gemm->finish != NULL) {
         gemm->finish(sums, columns);

@@ -58,6 +58,8 @@ def a_fault_that_stages_do_not_show_is_put_behind_the_last():
     assert done.returncode == 0, done.stdout  # right unless the output lies in the input's memory
     done = call("trace", "--op", "LayerNormalization", "--variant", "faulty-norm_sample", *NORM, "--checkpoint-mode", "mean")
     assert done.returncode == 1 and "first wrong  the outputs, made after mean, which is right" in done.stdout, done.stdout
+    assert done.stdout.splitlines()[-1] == ("next: ops-debug run --op LayerNormalization --variant faulty-norm_sample "
+                                            "--input-shapes '[3,40];[40];[40]' --save fail.opsb"), done.stdout
 
 
 def steps_come_before_stages():
@@ -77,8 +79,8 @@ def bisection_asks_for_few_stages():
 
 CHAINS = {"Softmax": [], "LogSoftmax": [], "LpNormalization": [], "LayerNormalization": [], "RMSNormalization": [], "GroupNormalization": [],
           "InstanceNormalization": [], "BatchNormalization": [], "LayerNormBias": [], "AddLayerNorm": [], "WindowL2Normalization": [],
-          "GeluAddResidual": ["unfused"], "MatMulBiasGelu": ["unfused"], "QkvProjection": ["unfused"], "FusedAttention": ["unfused"],
-          "Attention": ["unfused"], "LSTM": []}
+          "GeluAddResidual": ["unfused"], "MatMulBiasGelu": ["portable", "unfused"], "QkvProjection": ["portable", "unfused"],
+          "FusedAttention": ["portable", "unfused"], "Attention": ["portable", "unfused"], "LSTM": []}
 
 
 def every_chain_has_stages_and_a_healthy_one_is_right_in_all():
@@ -86,12 +88,33 @@ def every_chain_has_stages_and_a_healthy_one_is_right_in_all():
     assert listed == set(CHAINS), listed ^ set(CHAINS)
     for op, variants in CHAINS.items():
         for words in [[], ["--dtype", "f64"], ["--seed", "7"]]:
-            words = [*words, *(["--variant", variants[0]] if variants else [])]
-            if op in ("FusedAttention", "Attention"):
-                words += ["--input-shapes", "[1,2,5,8];[1,2,7,8];[1,2,7,4]"]
-            found = trace(op, *words, status=0)
-            assert set(says(found).values()) == {"right"}, (op, words, says(found))
-            assert found["first_wrong"] is None and found["is_monotone"]
+            for variant in variants if op == "GeluAddResidual" else [None, *variants]:  # None: the fastest
+                words = [*words, *(["--variant", variant] if variant else [])]
+                if op in ("FusedAttention", "Attention"):
+                    words += ["--input-shapes", "[1,2,5,8];[1,2,7,8];[1,2,7,4]"]
+                found = trace(op, *words, status=0)
+                assert set(says(found).values()) == {"right"}, (op, words, says(found))
+                assert found["first_wrong"] is None and found["is_monotone"]
+
+
+def online_attention_puts_its_stages_together():
+    """Several blocks of keys and parts of queries; keys that a causal row does not see; keys of the past; rows with nothing to attend to."""
+    for op, words in (("FusedAttention", ["--input-shapes", "[1,2,70,8];[1,2,300,8];[1,2,300,4]"]), ("FusedAttention", ["--input-shapes", "[2,1,130,4];[2,1,130,4];[2,1,130,4]",
+                       "--attrs", "is_causal=1"]), ("Attention", ["--input-shapes", "[1,4,66,8];[1,2,66,8];[1,2,66,8];bool[66,66]", "--dtype", "f16"]),
+                      ("Attention", ["--input-shapes", "[1,2,3,8];[1,2,140,8];[1,2,140,8];-;[1,2,5,8];[1,2,5,8]", "--attrs", "is_causal=1"])):
+        online = trace(op, *words, "--fill", "normal:0:2", status=0)
+        assert set(says(online).values()) == {"right"}, (op, words, says(online))
+    out = [json.loads(call("trace", "--op", "FusedAttention", *HEADS, "--variant", variant, "--json").stdout)["stages"] for variant in ("portable", "unfused")]
+    assert [stage["count"] for stage in out[0]] == [stage["count"] for stage in out[1]] == [70, 70], out
+
+
+def a_stage_that_is_not_seen_names_the_chain_that_has_it():
+    done = call("trace", "--op", "GeluAddResidual", "--input-shapes", "[3,40];[3,40]")
+    assert done.returncode == 0 and "not reported by this variant" in done.stdout, done.stdout
+    step = done.stdout.splitlines()[-1]
+    assert step == "next: ops-debug trace --op GeluAddResidual --input-shapes '[3,40];[3,40]' --variant unfused", step
+    done = subprocess.run(step.removeprefix("next: ").replace("ops-debug", str(PROGRAM), 1), shell=True, capture_output=True, text=True, env=ENVIRONMENT)
+    assert done.returncode == 0 and "right" in done.stdout and "next:" not in done.stdout, done.stdout
 
 
 def stages_of_narrow_types_are_held_at_their_own_precision():
