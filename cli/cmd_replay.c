@@ -289,8 +289,8 @@ static void print_one(const task *job, const replay_options *o)
     print_numbers(&result->numbers, o->trial.replay.lazy_reference && job->answer.exit_status == OPD_EXIT_FOUND &&
                                         result->same == OPD_SAME_BITWISE);
     if (job->subject.is_golden && result->same != OPD_SAME_BITWISE && result->numbers.is_valid) {
-        printf("%-12s error %.3g of eps x gauge, of expected values of unknown making\n",
-               opd_sureness_name(OPD_SURENESS_GOLDEN), result->recorded_ratio);
+        printf("%-12s error %.3g of eps x gauge, %.3g ULP, of expected values of unknown making\n",
+               opd_sureness_name(OPD_SURENESS_GOLDEN), result->recorded_ratio, result->recorded_ulp);
     }
     if (result->runs > 1) {
         printf("repeated     %u runs, %u failed, %u differ from the first\n", result->runs, result->runs_failed,
@@ -338,12 +338,41 @@ static json_t *counts_object(const task_list *list)
     return object;
 }
 
+/* Expected values are an opinion: how many there are, how far they are from what runs here and from high precision. */
+static void print_goldens(const task_list *list)
+{
+    size_t counts[OPD_SAME_DIFFERENT + 1] = { 0 };
+    size_t total = 0;
+    const task *furthest = NULL;
+    for (size_t i = 0; i < list->count; i++) {
+        const task *job = &list->items[i];
+        if (job->status != OPD_OK || !job->subject.is_golden) {
+            continue;
+        }
+        total++;
+        counts[job->result.same]++;
+        if (furthest == NULL || job->result.recorded_ulp > furthest->result.recorded_ulp) {
+            furthest = job;
+        }
+    }
+    if (total == 0) {
+        return;
+    }
+    const char *slash = strrchr(furthest->path, '/');
+    printf(
+        "%s: %zu have expected values of unknown making: %zu are met bitwise, %zu within the bound, %zu not; from high "
+        "precision they are up to %.3g ULP off (%s)\n",
+        opd_sureness_name(OPD_SURENESS_GOLDEN), total, counts[OPD_SAME_BITWISE], counts[OPD_SAME_BOUND],
+        counts[OPD_SAME_DIFFERENT], furthest->result.recorded_ulp, slash != NULL ? slash + 1 : furthest->path);
+}
+
 static void print_summary(const task_list *list)
 {
     char words[48];
     opd_phrase_count(words, sizeof words, list->count, "replay");
     printf("%s: %zu with a finding, %zu without, %zu could not run\n", words, count_answers(list, OPD_EXIT_FOUND),
            count_answers(list, OPD_EXIT_OK), count_answers(list, OPD_EXIT_TROUBLE));
+    print_goldens(list);
     opd_unread_print(&list->unread, list->paths.count);
 }
 

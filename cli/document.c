@@ -322,6 +322,7 @@ json_t *opd_document_result(const opd_replay_result *result)
     opd_document_put(object, "came_back", json_boolean(result->came_back));
     opd_document_put(object, "same", json_string(same[result->same]));
     opd_document_put(object, "recorded_ratio", opd_document_real(result->recorded_ratio));
+    opd_document_put(object, "recorded_ulp", opd_document_real(result->recorded_ulp));
     opd_document_put(object, "observed", opd_document_failure(&result->observed));
     opd_document_put(object, "expected", opd_document_failure(&result->expected));
     opd_document_put(object, "verdict", json_string(opd_replay_word(result)));

@@ -25,8 +25,19 @@ static bool close_statistics(const opd_judge *judge, int operand, const opd_heal
     return !has_range || (fabs(then->min - here->min) <= bound && fabs(then->max - here->max) <= bound);
 }
 
+static double component_ulp(const opd_component *item, const long double *want)
+{
+    opd_dtype part = opd_dtype_real(item->operand->view.dtype);
+    double most = 0;
+    for (int k = 0; k < item->parts && opd_dtype_is_float(part); k++) {
+        double error = (double)fabsl((long double)item->part[k] - want[k]);
+        most = isfinite(error) ? fmax(most, error / opd_dtype_ulp(part, (double)want[k])) : most;
+    }
+    return most;
+}
+
 /* Both may be off to one side of the right value each: twice the bound of one. */
-static opd_same close_content(const opd_judge *judge, int operand, const opd_tensor *recorded, double *off)
+static opd_same close_content(const opd_judge *judge, int operand, const opd_tensor *recorded, opd_distance *off)
 {
     opd_same worst = OPD_SAME_BOUND;
     const opd_judge_output *output = &judge->outputs[operand];
@@ -43,13 +54,14 @@ static opd_same close_content(const opd_judge *judge, int operand, const opd_ten
         bool is_same_class = opd_same_class(here.part[0], then.part[0]) && opd_same_class(here.part[1], then.part[1]);
         worst = is_same_class ? worst : OPD_SAME_DIFFERENT;
         if (output->value == NULL || !isfinite(then.part[0]) || !isfinite(then.part[1])) {
-            *off = is_same_class ? *off : INFINITY;
+            off->ratio = is_same_class ? off->ratio : INFINITY;
             continue;
         }
         then.exact = opd_element_load_wide(opd_dtype_real(recorded->dtype),
                                            (uint8_t *)recorded->data + opd_tensor_offset(recorded, here.index));
-        *off = fmax(*off, opd_component_ratio(&then, output->value + flat * here.parts, output->gauge[flat],
-                                              judge->job->mxcsr));
+        const long double *right = output->value + flat * here.parts;
+        off->ratio = fmax(off->ratio, opd_component_ratio(&then, right, output->gauge[flat], judge->job->mxcsr));
+        off->ulp = fmax(off->ulp, component_ulp(&then, right));
         long double want[2] = { (long double)then.part[0], (long double)then.part[1] };
         if (opd_component_ratio(&here, want, output->gauge[flat], judge->job->mxcsr) > allowed) {
             worst = OPD_SAME_DIFFERENT;
@@ -58,7 +70,7 @@ static opd_same close_content(const opd_judge *judge, int operand, const opd_ten
     return output->value != NULL || worst == OPD_SAME_DIFFERENT ? worst : OPD_SAME_UNKNOWN;
 }
 
-static opd_same compare_output(const opd_judge *judge, int operand, const opd_health *here, double *off)
+static opd_same compare_output(const opd_judge *judge, int operand, const opd_health *here, opd_distance *off)
 {
     const opd_job_operand *slot = &judge->job->operands[operand];
     const opd_operand *item = &judge->call->operands[operand];
@@ -83,7 +95,8 @@ static opd_same compare_output(const opd_judge *judge, int operand, const opd_he
     return same;
 }
 
-opd_same opd_judge_same(double *off, const opd_judge *judge, const opd_operand *outputs, const int *numbers, int count)
+opd_same opd_judge_same(opd_distance *off, const opd_judge *judge, const opd_operand *outputs, const int *numbers,
+                        int count)
 {
     opd_same worst = OPD_SAME_UNKNOWN;
     for (int i = 0; i < count; i++) {

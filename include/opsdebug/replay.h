@@ -165,6 +165,7 @@ typedef struct opd_replay_result {
     opd_same same;            /* outputs against recorded outputs */
     opd_numbers numbers;      /* outputs against the reference */
     double recorded_ratio;    /* recorded outputs against the reference, likewise; 0 = not taken: the same bits as here, not kept, no reference */
+    double recorded_ulp;      /* their greatest error in units in the last place of their type; of the same bits numbers.max_ulp */
     uint32_t runs, runs_failed, runs_differing; /* of repeat, times two under GUARD_BOTH; a crash or hang ends them; differing: from the first */
     bool is_repeatable;       /* all runs gave the same bits */
     char library[512];        /* provider that ran */

@@ -86,6 +86,11 @@ def stored_tests_of_known_operators_are_right():
         assert one["exit_status"] == 0 and one["golden"] and one["numbers"] is not None, one
         assert (one["same"] in ("bitwise", "bound")) == (name not in DISAGREE), one
         assert one["answer"].startswith("right"), one
+    furthest = max(one["recorded_ulp"] for one in replayed["replays"] if "layer_normalization_4d_axis1" in one["path"])
+    assert 651 < furthest < 652, furthest  # the goldens are f32 sums of their own: numpy in f64 says the same of this one
+    said = call("replay", "all", "-j", 2, status=0).stdout
+    label = [line for line in said.splitlines() if line.startswith("GOLDEN: ")]
+    assert len(label) == 1 and f"GOLDEN: {len(replayed['replays'])} have expected values of unknown making" in label[0] and "ULP off" in label[0], said[-1000:]
     count = len(replayed["replays"])
     assert count == imported["imported"] and count >= AT_LEAST, (count, imported["imported"])
     print(f"{count} of {count + imported['left_out']} tests imported and right, {len(DISAGREE)} of them by the reference alone")

@@ -83,6 +83,39 @@ def a_wrong_library_is_suspect_and_the_operator_is_not_blamed():
     assert done.returncode == 0 and not row["is_there"] and "cannot be loaded" in row["reason"], row
 
 
+WRONG_TORCH = """
+import os, sys
+sys.path[:] = [place for place in sys.path if os.path.abspath(place) != os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
+del sys.modules["torch"]
+import torch
+whole = torch.Tensor.__matmul__
+torch.Tensor.__matmul__ = lambda x, y: whole(x[..., 1:], y[..., 1:, :])  # the first term is left out
+"""
+
+
+def references_that_differ_pairwise_are_a_conflict():
+    """A CBLAS without the last term of each product, a PyTorch without the first, and high precision."""
+    if subprocess.run(["/usr/bin/python3", "-c", "import torch"], capture_output=True).returncode != 0:
+        print("no PyTorch: no conflict is tried")
+        return
+    shapes = ["--input-shapes", "[6,8];[8,5]", "--reference-library", BAD]
+    with tempfile.TemporaryDirectory() as folder:
+        package = pathlib.Path(folder) / "torch"
+        package.mkdir()
+        (package / "__init__.py").write_text(WRONG_TORCH)
+        found = run("MatMul", "--variant", "portable", *shapes, "--reference", "all", PYTHONPATH=folder)
+        assert found["reference"] == "CONFLICT" and found["verdict"] == "DISPUTED", (found["reference"], found["verdict"])
+        assert found["references_say"] == "high precision, library and torch differ pairwise by more than they may", found["references_say"]
+        assert [row_of(found, name)["label"] for name in ("naive", "library", "torch")] == ["SAME", "SUSPECT", "SUSPECT"]
+        # One of them alone is suspect, whatever it is called.
+        found = run("MatMul", "--variant", "portable", *shapes[:2], "--reference", "torch", PYTHONPATH=folder)
+        assert found["reference"] == "SUSPECT" and found["references_say"].startswith("wrong by torch, right by high precision"), found["references_say"]
+        # An operator that is wrong in a third way, with nobody to bear high precision out: it is not blamed alone.
+        found = run("MatMul", "--variant", "faulty-matmul_column", *shapes, status=1)
+        assert found["reference"] == "CONFLICT" and found["verdict"] == "DISPUTED", (found["reference"], found["verdict"], found["references_say"])
+        assert found["references_say"] == "it, high precision and every other reference differ pairwise", found["references_say"]
+
+
 def labels_have_their_conditions():
     """EXACT: nothing is rounded. CERTIFIED: a bound under 1/16 of what is allowed. HIGH: under 1/4. else SAME."""
     for op, words, label in (("Relu", [], "EXACT"), ("Transpose", [], "EXACT"), ("Add", ["--dtype", "i32"], "EXACT"), ("MatMul", [], "CERTIFIED"),
@@ -165,6 +198,7 @@ def wrong_expectation(folder):
 
 
 for test in [one_dnn_is_asked_about_what_it_computes_too, products_ask_a_blas_other_than_the_one_that_ran, what_a_library_cannot_do_is_said,
-             a_wrong_library_is_suspect_and_the_operator_is_not_blamed, labels_have_their_conditions, torch_is_asked_about_all_it_has, expected_outputs_are_read_by_diagnosis]:
+             a_wrong_library_is_suspect_and_the_operator_is_not_blamed,
+             references_that_differ_pairwise_are_a_conflict, labels_have_their_conditions, torch_is_asked_about_all_it_has, expected_outputs_are_read_by_diagnosis]:
     test()
     print(f"ok: {test.__name__}")
