@@ -35,7 +35,7 @@ void opd_judge_begin(opd_judge *judge, const opd_job *job, const opd_call *call)
 opd_status opd_judge_reference(opd_judge *judge);
 /*
  * NaN or Inf born: fills outcome, operand, index, count, reason; leaves the outcome OK otherwise. now: the outputs' digests, as for
- * opd_judge_same.
+ * opd_judge_recorded.
  */
 void opd_judge_born(opd_failure *failure, const opd_judge *judge, const opd_operand *now, const int *numbers,
                     int count);
@@ -49,17 +49,13 @@ void opd_judge_find_exact(opd_judge *judge);
 opd_status opd_judge_figures(opd_replay_result *result, const opd_judge *judge, const int *numbers, int count);
 /* Outputs in place against the reference: numbers, and on a mismatch the failure (unless it says something already). */
 void opd_judge_numbers(opd_numbers *numbers, opd_failure *failure, opd_judge *judge);
-/* Of recorded outputs from the right ones: opd_replay_result.recorded_ratio and recorded_ulp. */
-typedef struct opd_distance {
-    double ratio, ulp;
-} opd_distance;
 /*
- * Outputs in place against recorded ones, by digest, else by content when it was kept, else by statistics. outputs[i] holds digest and
- * health of operand numbers[i] now. UNKNOWN: nothing recorded, or not the same bits and no bound to judge with. *off becomes at least the recorded
- * outputs' own error against the reference, where their bits are others.
+ * Outputs in place against recorded ones, by digest, else by content when it was kept, else by statistics: fills same, recorded_ratio and
+ * recorded_ulp of a result whose numbers are there. outputs[i] holds digest and health of operand numbers[i] now. UNKNOWN: nothing recorded, or not
+ * the same bits and no bound to judge with.
  */
-opd_same opd_judge_same(opd_distance *off, const opd_judge *judge, const opd_operand *outputs, const int *numbers,
-                        int count);
+void opd_judge_recorded(opd_replay_result *result, const opd_judge *judge, const opd_operand *outputs,
+                        const int *numbers, int count);
 /*
  * How many elements of an output hold, in packed (what the call left), the same bytes as in operand's memory (what was there before); 0 when the one
  * at index does not.

@@ -25,6 +25,11 @@ static bool close_statistics(const opd_judge *judge, int operand, const opd_heal
     return !has_range || (fabs(then->min - here->min) <= bound && fabs(then->max - here->max) <= bound);
 }
 
+/* Of recorded outputs from the right ones. */
+typedef struct distance {
+    double ratio, ulp;
+} distance;
+
 static double component_ulp(const opd_component *item, const long double *want)
 {
     opd_dtype part = opd_dtype_real(item->operand->view.dtype);
@@ -37,7 +42,7 @@ static double component_ulp(const opd_component *item, const long double *want)
 }
 
 /* Both may be off to one side of the right value each: twice the bound of one. */
-static opd_same close_content(const opd_judge *judge, int operand, const opd_tensor *recorded, opd_distance *off)
+static opd_same close_content(const opd_judge *judge, int operand, const opd_tensor *recorded, distance *off)
 {
     opd_same worst = OPD_SAME_BOUND;
     const opd_judge_output *output = &judge->outputs[operand];
@@ -70,7 +75,7 @@ static opd_same close_content(const opd_judge *judge, int operand, const opd_ten
     return output->value != NULL || worst == OPD_SAME_DIFFERENT ? worst : OPD_SAME_UNKNOWN;
 }
 
-static opd_same compare_output(const opd_judge *judge, int operand, const opd_health *here, opd_distance *off)
+static opd_same compare_output(const opd_judge *judge, int operand, const opd_health *here, distance *off)
 {
     const opd_job_operand *slot = &judge->job->operands[operand];
     const opd_operand *item = &judge->call->operands[operand];
@@ -95,8 +100,8 @@ static opd_same compare_output(const opd_judge *judge, int operand, const opd_he
     return same;
 }
 
-opd_same opd_judge_same(opd_distance *off, const opd_judge *judge, const opd_operand *outputs, const int *numbers,
-                        int count)
+static opd_same judge_same(distance *off, const opd_judge *judge, const opd_operand *outputs, const int *numbers,
+                           int count)
 {
     opd_same worst = OPD_SAME_UNKNOWN;
     for (int i = 0; i < count; i++) {
@@ -115,4 +120,14 @@ opd_same opd_judge_same(opd_distance *off, const opd_judge *judge, const opd_ope
         worst = same > worst ? same : worst;
     }
     return worst;
+}
+
+void opd_judge_recorded(opd_replay_result *result, const opd_judge *judge, const opd_operand *outputs,
+                        const int *numbers, int count)
+{
+    distance off = { 0, 0 };
+    result->same = judge_same(&off, judge, outputs, numbers, count);
+    result->recorded_ratio = off.ratio;
+    result->recorded_ulp =
+        result->same == OPD_SAME_BITWISE && result->numbers.is_valid ? result->numbers.max_ulp : off.ulp;
 }

@@ -341,11 +341,8 @@ static opd_status report_first(worker *self, const opd_operand *now, const opd_n
     opd_job_stray unused;
     opd_status status = OPD_OK;
     put_back(self);
-    opd_distance off = { 0, 0 };
-    result->same = opd_judge_same(&off, &self->judge, now, self->numbers, self->count);
-    result->recorded_ratio = off.ratio;
-    result->recorded_ulp = result->same == OPD_SAME_BITWISE && numbers->is_valid ? numbers->max_ulp : off.ulp;
     result->numbers = *numbers;
+    opd_judge_recorded(result, &self->judge, now, self->numbers, self->count);
     result->opinion = self->judge.opinion;
     memcpy(result->peers, self->judge.peers, sizeof result->peers);
     memcpy(result->outputs, now, sizeof result->outputs);
