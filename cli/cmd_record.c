@@ -20,6 +20,7 @@
 #include "record_report.h"
 #include "screen.h"
 #include "source.h"
+#include "verdict.h"
 
 enum {
     KEY_CAPTURE = 0x100,
@@ -36,7 +37,8 @@ enum {
     KEY_NO_TRACKING,
     KEY_TORCH,
     KEY_FIRST,
-    KEY_OVERHEAD
+    KEY_OVERHEAD,
+    KEY_VERIFY
 };
 
 typedef struct record_options {
@@ -66,6 +68,9 @@ static const struct argp_option options[] = {
       "Read the operands of the first N calls of each kind (operator, dtypes, shapes, attributes) only", 0 },
     { "overhead", KEY_OVERHEAD, "PERCENT", 0,
       "Share of its time that reading operands may cost a thread; then its calls go without for a while, which the bundles say",
+      0 },
+    { "verify", KEY_VERIFY, "N", 0,
+      "Run one call in N again on the reference, beside the program, in a worker that gets what time is left; a wrong result makes a bundle with what went in",
       0 },
     { "bundles", KEY_BUNDLES, "N", 0, "Failures of a process that get a bundle, default 16; the rest is counted", 0 },
     { "per-failure", KEY_PER_FAILURE, "N", 0,
@@ -152,6 +157,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case KEY_BUNDLES:
         record->max_bundles = (uint32_t)opd_parse_count(state, "--bundles", arg, 0, UINT32_MAX);
         return 0;
+    case KEY_VERIFY:
+        record->verify = (uint32_t)opd_parse_count(state, "--verify", arg, 1, UINT32_MAX);
+        record->verify_run = opd_verdict_of_bundle;
+        return 0;
     case KEY_FIRST:
         record->first = (uint32_t)opd_parse_count(state, "--first", arg, 1, 65535);
         return 0;
@@ -186,6 +195,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             return 0;
         }
         opd_usage_error(state, "give the program after --");
+        return 0;
+    case ARGP_KEY_END:
+        if (record->verify != 0 && record->capture == OPD_CAPTURE_COUNTS) {
+            opd_usage_error(state,
+                            "--verify needs a record of the calls that it runs again: --capture meta is the least");
+        }
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -357,6 +372,7 @@ const opd_command opd_command_record = {
                 "  ops-debug record -o one.opsb --trigger exit --match '*gemm' -- ./solve input.dat\n"
                 "  ops-debug record -o run/ --capture full --budget 1G -- ./train\n"
                 "  ops-debug record -o run/ --capture counts -- ./serve\n"
+                "  ops-debug record -o run/ --capture meta --verify 1000 -- ./serve\n"
                 "  ops-debug record -o run/ --torch -- /usr/bin/python3 train.py\n",
     .options = options,
     .parse = parse,

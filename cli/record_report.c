@@ -78,6 +78,38 @@ static void print_cost(const opd_record_report *report, const opd_record_options
     }
 }
 
+/* What the reference said of the calls it was asked about, and why of the others it was not. */
+static void print_verified(const opd_record_verify *verify)
+{
+    const struct {
+        uint64_t count;
+        const char *why;
+    } left_out[] = {
+        { verify->busy, "came too fast" },
+        { verify->lost, "had no operands left" },
+        { verify->large, "would take too long" },
+        { verify->unjudged, "could not be judged" },
+    };
+    char count[48];
+    const char *separator = "; not verified: ";
+    uint64_t others = 0;
+    for (size_t i = 0; i < OPD_COUNT(left_out); i++) {
+        others += left_out[i].count;
+    }
+    if (verify->verified + others == 0) {
+        return;
+    }
+    opd_phrase_count(count, sizeof count, verify->verified, "call");
+    fprintf(stderr, "ops-debug: %s verified on the reference, %" PRIu64 " wrong", count, verify->mismatches);
+    for (size_t i = 0; i < OPD_COUNT(left_out); i++) {
+        if (left_out[i].count > 0) {
+            fprintf(stderr, "%s%" PRIu64 " %s", separator, left_out[i].count, left_out[i].why);
+            separator = ", ";
+        }
+    }
+    fprintf(stderr, "%s%s%s\n", verify->why[0] != '\0' ? " (" : "", verify->why, verify->why[0] != '\0' ? ")" : "");
+}
+
 /* What is missing of the data and the calls, and what would keep more. */
 static void print_losses(const opd_record_report *report)
 {
@@ -155,6 +187,7 @@ void opd_record_print_summary(const opd_record_report *report, const opd_record_
     }
     print_operators(report);
     print_cost(report, record);
+    print_verified(&report->verify);
     print_losses(report);
     size_t shown =
         report->bundles < OPD_COUNT(report->bundle_paths) ? report->bundles : OPD_COUNT(report->bundle_paths);
@@ -218,6 +251,19 @@ static void put_cost(json_t *document, const opd_record_report *report)
     opd_document_put(document, "untracked", opd_document_text(report->untracked));
 }
 
+static json_t *verify_object(const opd_record_verify *verify)
+{
+    json_t *object = json_object();
+    opd_document_put(object, "verified", opd_document_count(verify->verified));
+    opd_document_put(object, "wrong", opd_document_count(verify->mismatches));
+    opd_document_put(object, "busy", opd_document_count(verify->busy));
+    opd_document_put(object, "lost", opd_document_count(verify->lost));
+    opd_document_put(object, "large", opd_document_count(verify->large));
+    opd_document_put(object, "unjudged", opd_document_count(verify->unjudged));
+    opd_document_put(object, "why", opd_document_text(verify->why));
+    return object;
+}
+
 json_t *opd_record_document(const opd_record_report *report, const opd_record_options *record)
 {
     char idle[64];
@@ -245,6 +291,7 @@ json_t *opd_record_document(const opd_record_report *report, const opd_record_op
     opd_document_put(document, "bundles", bundles);
     put_operators(document, report);
     put_cost(document, report);
+    opd_document_put(document, "verify", verify_object(&report->verify));
     opd_document_put(document, "threads_lost", opd_document_count(report->threads_lost));
     opd_document_put(document, "reduced", opd_document_text(report->reduced));
     opd_document_put(document, "why_nothing", opd_document_text(report->why_nothing));

@@ -91,8 +91,13 @@ static bool is_mostly_gaps(const opd_tensor *view, uint64_t least)
     return span > least && opd_tensor_packed_bytes(view) < span / 2;
 }
 
+static bool keeps_inputs(const opd_open_call *open)
+{
+    return opd_recorder.control->capture >= OPD_CAPTURE_INPUTS || (open->flags & OPD_OPEN_VERIFY) != 0;
+}
+
 /* Content that the kernel fetched for us: kept, digested and summed up from the copy. */
-static void take_fetched(opd_slot *slot, const opd_tensor *view, opd_operand_part *part)
+static void take_fetched(opd_slot *slot, const opd_open_call *open, const opd_tensor *view, opd_operand_part *part)
 {
     opd_process *process = opd_recorder.process;
     uint64_t bytes = opd_tensor_packed_bytes(view);
@@ -113,21 +118,22 @@ static void take_fetched(opd_slot *slot, const opd_tensor *view, opd_operand_par
         part->flags |= OPD_OPERAND_UNREADABLE;
     }
     opd_arena_release(process, slot);
-    if ((part->flags & OPD_OPERAND_UNREADABLE) != 0 || opd_recorder.control->capture < OPD_CAPTURE_INPUTS) {
+    if ((part->flags & OPD_OPERAND_UNREADABLE) != 0 || !keeps_inputs(open)) {
         part->place_before.bytes = 0;
     }
 }
 
 /* Content that the routine is about to read as well. */
-static void take_plain(opd_slot *slot, const opd_tensor *view, opd_operand_part *part)
+static void take_plain(opd_slot *slot, const opd_open_call *open, const opd_tensor *view, opd_operand_part *part)
 {
     opd_process *process = opd_recorder.process;
     void *copy = NULL;
     opd_sighting sighting;
-    if (opd_known_take(&sighting, view, part)) {
+    bool is_verified = (open->flags & OPD_OPEN_VERIFY) != 0; /* has a copy of its own, whatever is known */
+    if (!is_verified && opd_known_take(&sighting, view, part)) {
         return;
     }
-    if (opd_recorder.control->capture >= OPD_CAPTURE_INPUTS) {
+    if (keeps_inputs(open)) {
         copy = opd_arena_take(process, slot, opd_tensor_packed_bytes(view), &part->place_before, opd_here_populate);
         part->flags |= copy == NULL ? OPD_OPERAND_NOT_KEPT : 0;
     }
@@ -141,7 +147,7 @@ static void take_plain(opd_slot *slot, const opd_tensor *view, opd_operand_part 
         part->health_before = (opd_health){ 0 };
     }
     opd_place lap = part->place_before;
-    bool is_kept = is_mapped && opd_known_note(&sighting, part, copy);
+    bool is_kept = is_mapped && !is_verified && opd_known_note(&sighting, part, copy);
     if (copy != NULL) {
         opd_arena_release(process, slot);
     }
@@ -214,9 +220,9 @@ static void read_operand(opd_slot *slot, opd_open_call *open, const opd_operand 
     bool has_gaps = is_mostly_gaps(&operand->view, opd_crash_guards != 0 ? GAPPY_SPAN : UNGUARDED_SPAN);
     bool is_invalid = (open->flags & OPD_OPEN_BAD_ARGS) != 0;
     if (!must_read || is_invalid || operand->view.data == NULL || has_gaps) {
-        take_fetched(slot, &operand->view, part);
+        take_fetched(slot, open, &operand->view, part);
     } else {
-        take_plain(slot, &operand->view, part);
+        take_plain(slot, open, &operand->view, part);
     }
     if (must_read && (operand->flags & OPD_OPERAND_STATE) == 0) {
         note_health(open, &part->health_before);
@@ -228,7 +234,9 @@ void opd_capture_before(opd_slot *slot, opd_open_call *open, const opd_call *cal
     const opd_control *control = opd_recorder.control;
     slot->pending.outcome = OPD_OUTCOME_OK;
     bool is_judged = (open->flags & OPD_OPEN_BAD_ARGS) != 0; /* a failure whatever is in its operands */
-    if (control->first != 0 && !is_judged && !opd_firsts_wants(call, control->first)) {
+    bool is_verified = opd_verify_wants(control, slot->tid, slot->number) && !is_judged;
+    open->flags |= is_verified ? OPD_OPEN_VERIFY : 0;
+    if (control->first != 0 && !is_judged && !is_verified && !opd_firsts_wants(call, control->first)) {
         write_bare_parts(slot, open, call);
         open->flags &= ~(uint32_t)OPD_OPEN_DATA;
         return;
@@ -294,7 +302,7 @@ static void scan_output(opd_slot *slot, const opd_open_call *open, const opd_ten
     read_part(slot, part_position(open, index), &part);
     opd_process *process = opd_recorder.process;
     void *copy = NULL;
-    if (opd_recorder.control->capture == OPD_CAPTURE_FULL) {
+    if (opd_recorder.control->capture == OPD_CAPTURE_FULL || (open->flags & OPD_OPEN_VERIFY) != 0) {
         copy = opd_arena_take(process, slot, opd_tensor_packed_bytes(view), &part.place_after, opd_here_populate);
     }
     bool is_mapped = opd_guarded_scan(view, copy, &part.after, &part.health_after);
@@ -394,9 +402,7 @@ static void look_at_outputs(opd_slot *slot, opd_open_call *open, const opd_call 
     if (slot->pending.outcome != OPD_OUTCOME_OK && slot->pending.outcome != OPD_OUTCOME_REQUESTED) {
         memcpy(slot->pending.routine, call->name, sizeof(slot->pending.routine));
     }
-    for (int i = 0;
-         slot->pending.outcome != OPD_OUTCOME_OK && control->capture >= OPD_CAPTURE_INPUTS && i < call->operand_count;
-         i++) {
+    for (int i = 0; slot->pending.outcome != OPD_OUTCOME_OK && keeps_inputs(open) && i < call->operand_count; i++) {
         if ((call->operands[i].role & OPD_ROLE_OUT) != 0 && output_view(&view, &call->operands[i], result)) {
             keep_output(slot, open, &view, i);
         }

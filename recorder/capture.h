@@ -5,12 +5,15 @@
 
 #include "allowance.h"
 #include "here.h"
+#include "verify.h"
 
 /* Has this call of the thread its operands captured? (level, sampling) */
 static inline bool opd_capture_wants(const opd_control *control, uint64_t number)
 {
-    return control->capture > OPD_CAPTURE_META && opd_here_is_quiet == 0 &&
-           (control->sample <= 1 || number % control->sample == 0) && !opd_allowance_is_spent(opd_thread.slot);
+    return control->reads_operands != 0 && opd_here_is_quiet == 0 &&
+           (opd_verify_wants(control, opd_thread.slot->tid, number) ||
+            (control->capture > OPD_CAPTURE_META && (control->sample <= 1 || number % control->sample == 0))) &&
+           !opd_allowance_is_spent(opd_thread.slot);
 }
 
 /* Reads the operands of call into the parts of the open record. call's operands have views and addresses. */

@@ -46,6 +46,8 @@ static void fill_control(opd_control *control, const opd_record_options *options
     control->first = options->first;
     control->overhead = options->overhead;
     control->tracks_writes = !options->ignores_writes;
+    control->verify = options->verify_run != NULL ? options->verify : 0;
+    control->reads_operands = options->capture > OPD_CAPTURE_META || control->verify != 0;
     control->max_bundles = options->max_bundles;
     control->per_failure = options->per_failure;
     control->budget = budget;
@@ -174,6 +176,9 @@ opd_status opd_collector_open(opd_collector *collector, const opd_record_options
     opd_ticks_start(&collector->ticks, collector->control);
     collector->pid_namespace = opd_session_pid_namespace();
     make_spares(collector);
+    if (opd_verify_start(collector, options) != OPD_OK) {
+        opd_collector_trouble(collector, "no call is verified: %s", opd_error_text());
+    }
     return OPD_OK;
 }
 
@@ -228,6 +233,7 @@ static void forget(opd_watched *watched)
 
 void opd_collector_close(opd_collector *collector)
 {
+    opd_verify_finish(collector);
     while (collector->first != NULL) {
         opd_watched *next = collector->first->next;
         forget(collector->first);
@@ -500,6 +506,7 @@ void opd_collector_round(opd_collector *collector)
 {
     opd_collector_scan(collector);
     make_spares(collector);
+    opd_verify_settle(collector);
     opd_ticks_calibrate(&collector->ticks, collector->control);
     opd_ticks_check(collector);
     for (opd_watched *watched = collector->first; watched != NULL; watched = watched->next) {
@@ -531,7 +538,7 @@ void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wa
     watched->is_done = true;
     unlink(watched->path);
     opd_wreck_remove(watched->path);
-    if (watched->calls > 0) { /* else its list of objects may have to explain why */
+    if (watched->calls > 0 && watched->verifying == 0) { /* else its list of objects may have to explain why */
         munmap(process, watched->bytes);
         watched->process = NULL;
     }

@@ -57,7 +57,9 @@ typedef struct opd_watched {
     uint32_t bundles;
     opd_recorded_kind *kinds; /* at capture level counts: what is counted */
     size_t kind_count;
-    uint64_t counted; /* calls, as far as control->calls has them */
+    uint32_t verifying;  /* its calls that the worker has, or has done with */
+    uint32_t mismatches; /* bundles of wrong results */
+    uint64_t counted;    /* calls, as far as control->calls has them */
     struct opd_watched *next;
 } opd_watched;
 
@@ -67,6 +69,8 @@ typedef struct opd_written {
     uint32_t tid;
     uint64_t number, begin_ns;
 } opd_written;
+
+typedef struct opd_verifier opd_verifier;
 
 typedef struct opd_collector {
     opd_control *control;
@@ -81,8 +85,9 @@ typedef struct opd_collector {
     int main_pid;            /* the program itself; 0 = recovering */
     uint64_t pid_namespace;  /* ours */
     bool has_calls;
-    char last_bundle[512]; /* of failures and requests; "" = none yet */
-    int suspects[64];      /* processes seen once without a recorder */
+    opd_verifier *verifier; /* NULL: no call is run again */
+    char last_bundle[512];  /* of failures and requests; "" = none yet */
+    int suspects[64];       /* processes seen once without a recorder */
     uint32_t suspect_count;
     uint64_t next_look_ns;      /* when the machine's processes are looked at again */
     char seen[2048];            /* processes seen without a recorder, and such, for why_nothing */
@@ -192,6 +197,17 @@ void opd_counts_tally(opd_collector *collector, opd_watched *watched);
 /* The line of an operator; those that find no line of their own share the last. */
 opd_record_operator *opd_tally_line(opd_record_report *report, const char *name);
 
+/* --- calls that are run again on the reference */
+
+/* Starts the worker when the options ask for it. errors: E_NOMEM. */
+opd_status opd_verify_start(opd_collector *collector, const opd_record_options *options);
+/* Hands a call, just decoded from collector->record, to the worker if it is one of those; thread: its name. */
+void opd_verify_offer(opd_collector *collector, opd_watched *watched, const opd_call *call, const char *thread);
+/* Counts what has come back; a wrong result gets a bundle. */
+void opd_verify_settle(opd_collector *collector);
+/* Waits until all have come back, and ends the worker. */
+void opd_verify_finish(opd_collector *collector);
+
 /* --- bundles */
 
 /* Drains the rings into run-PID.opsb. is_last: calls in flight are written too. */
@@ -219,6 +235,10 @@ opd_status opd_bundle_module_of(uint32_t *number, opd_writer *writer, const opd_
 /* Index tuple of the element at a place in walk order; false when the view has no such element. */
 bool opd_window_locate(int64_t index[OPD_MAX_RANK], const opd_tensor *view, int64_t element);
 
+/* The next name of a failure's bundle: an opd_naming. */
+void opd_window_path(char *path, size_t size, const opd_collector *collector, opd_watched *watched, const char *what);
+/* A failure's or request's bundle is complete. */
+void opd_bundle_note(opd_collector *collector, const char *path, uint64_t bytes);
 /* Writes a bundle of the window with its data for a trigger. */
 void opd_window_write(opd_collector *collector, opd_watched *watched, const opd_shared_trigger *trigger);
 /* Looks for a call in flight or a crash in an image whose process is gone. false: it ended well. */

@@ -147,6 +147,9 @@ static opd_status enter_thread(opd_collector *collector, opd_watched *watched, u
 static void check_call(const opd_collector *collector, opd_watched *watched, uint32_t index, const opd_call *call)
 {
     const opd_control *control = collector->control;
+    if (collector->record->operands > 0) {
+        return; /* the program has, at this level when it is to be verified */
+    }
     bool is_bad = (call->flags & OPD_CALL_BAD_ARGS) != 0 && (control->triggers & OPD_TRIGGER_CONTRACT) != 0;
     if (control->capture > OPD_CAPTURE_META || call->depth > 0 ||
         (!is_bad && (control->capture == OPD_CAPTURE_COUNTS || (control->triggers & OPD_TRIGGER_ALWAYS) == 0))) {
@@ -184,6 +187,7 @@ static opd_status put_record(opd_collector *collector, opd_watched *watched, uin
         return OPD_OK;
     }
     check_call(collector, watched, index, call);
+    opd_verify_offer(collector, watched, call, watched->process->slots[index].name);
     run_writer(collector, watched);
     opd_status status = enter_thread(collector, watched, index, call->thread, call->number, call->begin_ns);
     opd_tally_call(collector, watched, index, call);

@@ -13,6 +13,8 @@
 
 #include "collector.h"
 
+#define VERIFY_MS 20
+
 static atomic_bool has_request;
 
 void opd_collector_request(void)
@@ -69,6 +71,9 @@ static uint32_t round_period_ms(const opd_collector *collector)
 {
     const opd_control *control = collector->control;
     uint32_t period = collector->has_calls ? 1000 : 50;
+    if (control->verify != 0) {
+        period = VERIFY_MS; /* laps take the operands of the calls away */
+    }
     if ((control->triggers & OPD_TRIGGER_TIMEOUT) != 0 && control->timeout_ms / 4 < period) {
         period = control->timeout_ms / 4 > 0 ? control->timeout_ms / 4 : 1;
     }
@@ -118,6 +123,7 @@ void opd_collector_finish_all(opd_collector *collector, int wait_status)
             opd_collector_finish(collector, watched, is_last_image ? wait_status : other);
         }
     }
+    opd_verify_finish(collector);
     uint32_t refused = atomic_load(&collector->control->refused);
     if (refused > 0) {
         opd_collector_trouble(collector, "%u process image%s found no room for calls and had none recorded", refused,

@@ -58,8 +58,10 @@ typedef struct opd_control {
     double overhead;        /* share of its time that reading operands may cost a thread; 0 = no limit */
     uint32_t tracks_writes; /* what has not been written to since is not read again, where the kernel can tell */
     uint32_t max_bundles;
-    uint32_t per_failure; /* bundles of one kind of failure that come at once; then one in OPD_FAILURE_PAUSE_NS */
-    uint32_t has_tsc;     /* records carry TSC ticks, else CLOCK_MONOTONIC ns */
+    uint32_t per_failure;    /* bundles of one kind of failure that come at once; then one in OPD_FAILURE_PAUSE_NS */
+    uint32_t verify;         /* one call in so many is run again on the reference; 0 = none */
+    uint32_t reads_operands; /* of any call */
+    uint32_t has_tsc;        /* records carry TSC ticks, else CLOCK_MONOTONIC ns */
     uint64_t budget;
     uint64_t range_first, range_last;
     uint64_t file_bytes;        /* size of a process file */
@@ -158,6 +160,7 @@ enum {
     OPD_OPEN_HAD_NAN = 1 << 2, /* in something that must be read */
     OPD_OPEN_HAD_INF = 1 << 3,
     OPD_OPEN_BAD_ARGS = 1 << 4,
+    OPD_OPEN_VERIFY = 1 << 6,  /* is run again on the reference: all of its operands are kept */
     OPD_OPEN_COUNTED = 1 << 5, /* has no record but the first of its kind */
 };
 #define OPD_OPEN_DEPTH 16u

@@ -465,7 +465,7 @@ static opd_status put_all(window *at)
 }
 
 /* A name of its own: neither another process with this pid nor a bundle that was cut short has it. */
-static void window_path(char *path, size_t size, const opd_collector *collector, opd_watched *watched, const char *what)
+void opd_window_path(char *path, size_t size, const opd_collector *collector, opd_watched *watched, const char *what)
 {
     char program[64];
     if (collector->is_single) {
@@ -483,7 +483,7 @@ static void window_path(char *path, size_t size, const opd_collector *collector,
 
 static opd_status begin_window(window *at, char *path, size_t size)
 {
-    const opd_naming naming = { window_path, opd_outcome_name(at->failure.outcome),
+    const opd_naming naming = { opd_window_path, opd_outcome_name(at->failure.outcome),
                                 at->failure.outcome == OPD_OUTCOME_REQUESTED ? "requested" : "failure" };
     return opd_bundle_begin(&at->writer, path, size, at->collector, at->watched, &naming);
 }
@@ -503,9 +503,19 @@ static void cut_short(window *at, const char *path)
     }
 }
 
+void opd_bundle_note(opd_collector *collector, const char *path, uint64_t bytes)
+{
+    opd_record_report *report = collector->report;
+    report->bytes_stored += bytes;
+    if (report->bundles < OPD_COUNT(report->bundle_paths)) {
+        snprintf(report->bundle_paths[report->bundles], sizeof(report->bundle_paths[0]), "%.511s", path);
+    }
+    report->bundles++;
+    snprintf(collector->last_bundle, sizeof(collector->last_bundle), "%.511s", path);
+}
+
 static void complete_window(window *at, const char *path)
 {
-    opd_record_report *report = at->collector->report;
     if (put_all(at) != OPD_OK || opd_writer_flush(at->writer) != OPD_OK) {
         cut_short(at, path);
         opd_writer_abandon(at->writer, true);
@@ -516,12 +526,7 @@ static void complete_window(window *at, const char *path)
         cut_short(at, path);
         return;
     }
-    report->bytes_stored += bytes;
-    if (report->bundles < OPD_COUNT(report->bundle_paths)) {
-        snprintf(report->bundle_paths[report->bundles], sizeof(report->bundle_paths[0]), "%.511s", path);
-    }
-    report->bundles++;
-    snprintf(at->collector->last_bundle, sizeof(at->collector->last_bundle), "%.511s", path);
+    opd_bundle_note(at->collector, path, bytes);
 }
 
 void opd_window_write(opd_collector *collector, opd_watched *watched, const opd_shared_trigger *trigger)

@@ -316,6 +316,9 @@ opd_status opd_provider_choose(opd_provider *out, opd_job *job)
 static void choose_naive(opd_provider *out, opd_job *job)
 {
     out->is_naive = true;
+    out->is_cblas = (job->call.flags & OPD_CALL_CBLAS) != 0; /* in the form of the call: positions count from there */
+    out->is_direct = (job->call.flags & OPD_CALL_DIRECT) != 0;
+    out->int_bytes = (job->call.flags & OPD_CALL_ILP64) != 0 ? 8 : 4;
     snprintf(job->result.library, sizeof job->result.library, "naive");
     job->result.threads = 1;
 }

@@ -145,6 +145,12 @@ enum {
     OPD_TRIGGER_MAGNITUDE = 1 << 8, /* a finite element of an output beyond +-limit */
 };
 
+/*
+ * Judges the recorded outputs of the one call in bundle by the reference: *out has the outcome MISMATCH when they are wrong. Runs in a thread of
+ * the collector's. errors: whatever keeps it from judging.
+ */
+typedef opd_status opd_verify_fn(void *context, opd_failure *out, const opd_bundle *bundle);
+
 typedef struct opd_record_options {
     const char *out;         /* directory, or a path ending in .opsb: the one bundle wanted */
     opd_capture capture;     /* default INPUTS */
@@ -155,6 +161,9 @@ typedef struct opd_record_options {
     const char *match;       /* glob over routine names; NULL = all */
     uint64_t range_first, range_last; /* call numbers in a thread; 0, 0 = all */
     uint32_t sample;         /* keep data of every n-th call; 0, 1 = all */
+    uint32_t verify;         /* one call in so many is run again on the reference, beside the program; 0 = none */
+    opd_verify_fn *verify_run; /* does it; NULL = none */
+    void *verify_context;
     uint32_t first;          /* read operands of the first calls of each kind (operator, dtypes, shapes, attributes) only; 0 = of all */
     double overhead;         /* share of its time that reading operands may cost a thread, 0.05; then calls go without for a while; 0 = no limit */
     bool ignores_writes;     /* what was seen before is read again each time, even where the kernel can tell that nobody wrote to it */
@@ -185,6 +194,16 @@ typedef struct opd_record_failure {
     uint64_t seen, written;
 } opd_record_failure;
 
+/* Calls that were to be run again on the reference. */
+typedef struct opd_record_verify {
+    uint64_t verified, mismatches; /* mismatches: of verified */
+    uint64_t busy;                 /* not: the worker was behind */
+    uint64_t lost;                 /* not: their operands were not kept, or overwritten before they were looked at */
+    uint64_t large;                /* not: the reference would take too long */
+    uint64_t unjudged;             /* not: there is no reference, or it did not run; why tells of the first */
+    char why[160];
+} opd_record_verify;
+
 typedef struct opd_record_report {
     int exit_status;         /* wait status of the program */
     uint64_t kinds;          /* at capture level counts: kinds of calls that were counted */
@@ -200,6 +219,7 @@ typedef struct opd_record_report {
     uint64_t bytes_kept;     /* put into the keep area */
     uint64_t content_raw, content_stored; /* operands in the bundles of failures and requests: as they are, and as stored */
     uint64_t own_ns, thread_ns; /* time that reading operands took, of the threads' time from first to last call */
+    opd_record_verify verify;
     uint64_t unread_calls;   /* recorded without their operands, to stay within `overhead` */
     uint32_t call_own_ns;    /* the recorder's own part of each call, taken off its end */
     double clock_drift;      /* of the time stamps against CLOCK_MONOTONIC, since they were calibrated */

@@ -136,4 +136,102 @@ def collector_is_started_for_its_own_program_only():
         assert "attach" not in text and "--report" in text.replace("\\-", "-"), text[-500:]
 
 
+def verified(program, *options):
+    """The report, and the bundles that were made."""
+    out = folder()
+    done = ops_debug("record", "--json", "-o", out, *options, "--", *program)
+    assert done.returncode == 0 and done.stdout == alone(program)[1], done
+    document = json.loads(done.stderr)
+    return document, [Bundle(path) for path in document["bundles"]]
+
+
+# A product whose last term is 0 most of the times, by a library that leaves the last term out.
+WRONG_AT_TIMES = """
+    import ctypes
+    import numpy as np
+    library = ctypes.CDLL({library!r})
+    random = np.random.default_rng(1)
+    ones, c = np.ones((8, 8)), np.zeros((8, 8))
+    for wrong in {wrong!r}:
+        a = random.standard_normal((8, 8))
+        a[:, -1] *= wrong
+        library.cblas_dgemm(101, 111, 111, 8, 8, 8, ctypes.c_double(1), ctypes.c_void_p(a.ctypes.data), 8,
+                            ctypes.c_void_p(ones.ctypes.data), 8, ctypes.c_double(0), ctypes.c_void_p(c.ctypes.data), 8)
+        print(c.sum() - a[:, :-1].sum() * 8 < 1e-10)
+    """
+
+
+def wrong_results_are_found_by_the_reference_beside_the_program():
+    """With what went in, at whatever level; the replay of the bundle tells the same, and another library is right."""
+    need_numpy()
+    library = os.path.join(TESTS, "wrong_gemm.so")
+    if not os.path.exists(library):
+        raise Skip("wrong_gemm.so is not built")
+    for level in ("meta", "inputs"):
+        report, bundles = verified(script(WRONG_AT_TIMES.format(library=library, wrong=[0, 0, 1, 0])), "--capture", level, "--verify", "1", "--match", "*gemm")
+        counts = report["verify"]
+        assert (counts["verified"], counts["wrong"], counts["busy"], counts["lost"]) == (4, 1, 0, 0), (level, report)
+        assert len(bundles) == 1 and bundles[0].head["kind"] == "failure", report
+        failure, call = bundles[0].failure, bundles[0].calls[0]
+        assert failure["outcome"] == "mismatch" and failure["operand"] == "C" and failure["call"] == call["number"] == "3", failure
+        assert [call["operands"][name]["stored"][0] for name in "AB"] == ["1", "1"] and call["provider"] == library, call
+        assert ops_debug("replay", bundles[0].path, "--library", library).returncode == 1
+        again = ops_debug("replay", bundles[0].path, "--library", "naive", "--json")
+        assert json.loads(again.stdout)["replays"][0]["observed"]["outcome"] == "ok", again
+
+
+def wrong_results_of_one_kind_are_counted_and_few_are_written():
+    need_numpy()
+    library = os.path.join(TESTS, "wrong_gemm.so")
+    if not os.path.exists(library):
+        raise Skip("wrong_gemm.so is not built")
+    report, bundles = verified(script(WRONG_AT_TIMES.format(library=library, wrong=[1] * 9)), "--verify", "1", "--match", "*gemm", "--per-failure", "2")
+    assert report["verify"]["wrong"] == 9 and len(bundles) == 2 and report["suppressed"] == 7, report
+    assert [(kind["outcome"], kind["routine"], kind["seen"], kind["written"]) for kind in report["failure_kinds"]] == [("mismatch", "dgemm", 9, 2)], report
+
+
+def right_results_pass_the_reference():
+    """Triangles, strides, results that are returned, operands in place and laid over each other, positions counted from 0."""
+    need_numpy()
+    report, bundles = verified(script("""
+        import ctypes
+        import numpy as np
+        library, real = ctypes.CDLL("libblas.so.3"), ctypes.c_double
+        random = np.random.default_rng(1)
+        def at(array):
+            return ctypes.c_void_p(array.ctypes.data)
+        x, y = random.standard_normal(50), random.standard_normal(50)
+        a, b, c = random.standard_normal((3, 7, 7))
+        z, one = random.standard_normal(9) * (1 + 2j), np.zeros(1, complex)
+        library.cblas_dscal(50, real(2), at(x), 1)
+        library.cblas_daxpy(50, real(3), at(x), 1, at(y), 1)
+        library.cblas_daxpy(50, real(3), at(x), 1, at(x), 1)
+        library.cblas_drot(25, at(x), 2, at(y), -1, real(.6), real(.8))
+        library.cblas_dgemm(101, 111, 112, 7, 7, 7, real(1.5), at(a), 7, at(b), 7, real(2), at(c), 7)
+        library.cblas_dsyrk(101, 121, 111, 7, 7, real(1.5), at(a), 7, real(2), at(c), 7)
+        library.cblas_dtrsm(101, 141, 121, 111, 131, 7, 7, real(1.5), at(a), 7, at(c), 7)
+        library.cblas_dnrm2.restype = real
+        print(library.cblas_dnrm2(50, at(y), 1), library.cblas_idamax(50, at(y), 1))
+        library.cblas_zdotc_sub(9, at(z), 1, at(z), 1, at(one))
+        print(x.sum(), y.sum(), c.sum(), one)
+        """), "--capture", "meta", "--verify", "1", "--range", "2:100")
+    counts = report["verify"]
+    assert counts["verified"] == report["calls"] == 10 and counts["wrong"] == 0 and not bundles, report
+
+
+def calls_to_verify_are_sampled_and_none_is_left_uncounted():
+    need_numpy()
+    report, _ = verified(script("""
+        import numpy as np
+        a = np.ones((12, 12))
+        for i in range(1500): a @ a
+        print(1)
+        """), "--capture", "stats", "--verify", "10", "--match", "dgemm")
+    counts = report["verify"]
+    seen = sum(counts[key] for key in ("verified", "busy", "lost", "large", "unjudged"))
+    assert counts["verified"] > 0 and counts["wrong"] == counts["large"] == counts["unjudged"] == 0, report
+    assert 0.5 < seen / (report["calls"] / 10) < 2, report  # a hash chooses them
+    assert ops_debug("record", "--capture", "counts", "--verify", "10", "--", "/bin/true").returncode == 2
+
+
 main(globals())
