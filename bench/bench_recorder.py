@@ -123,6 +123,16 @@ def hook(rounds):
     table("a hook of the C API beyond an empty loop", paired(ways, rounds), "ns", rounds)
 
 
+def primitives(rounds):
+    """A small oneDNN eltwise: its execution, and its making, which the recorder does the words of a call in."""
+    program = os.path.join(HERE, "recorder_dnnl")
+    for what, count in (("execute", "500000"), ("create", "200000")):
+        command = [program, what, count]
+        ways = {"no recording": lambda: float(output(command, env=ONE_THREAD)),
+                "ops-debug meta": lambda: float(record(["--capture", "meta"], command, env=ONE_THREAD)[0])}
+        table(f"oneDNN eltwise of 64 elements, {what}", paired(ways, rounds), "ns", rounds)
+
+
 def file(rounds):
     words = ("calls", str(CALLS // 10))
     ways = {"ops-debug meta, the run's bundle": lambda: record(["--capture", "meta"], [os.path.join(HERE, "recorder_loop"), *words])[1]}
@@ -238,7 +248,7 @@ def encoder(rounds):
           "ms a pass", rounds)
 
 
-SECTIONS = {section.__name__: section for section in (calls, hook, file, data, sgemm, perceptron, encoder)}
+SECTIONS = {section.__name__: section for section in (calls, hook, primitives, file, data, sgemm, perceptron, encoder)}
 parser = argparse.ArgumentParser(description="What recording costs, beside its peers.")
 parser.add_argument("build", help="folder with ops-debug and bench/")
 parser.add_argument("sections", nargs="*", metavar="SECTION", help="of " + " ".join(SECTIONS) + "; all when none is named")

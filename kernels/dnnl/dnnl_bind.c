@@ -44,7 +44,7 @@ static void add_symbol(opd_call *call, const char *name)
     if (opd_dnnl_symbol(call, name, INT64_MIN) == INT64_MIN && call->symbol_count < OPD_MAX_SYMBOLS) {
         opd_value *symbol = &call->symbols[call->symbol_count++];
         *symbol = (opd_value){ .kind = OPD_VALUE_INT, .i = UNKNOWN };
-        snprintf(symbol->name, sizeof symbol->name, "%s", name);
+        opd_dnnl_join(symbol->name, sizeof symbol->name, name, "");
     }
 }
 
@@ -151,6 +151,11 @@ static void add_family(pattern *out, char letter, int count, const opd_call *cal
     }
 }
 
+static void name_item(char name[8], const char *text, size_t size)
+{
+    memcpy(name, text, size < 8 ? size : 7); /* the rest is zero */
+}
+
 static void add_token(pattern *out, const char *token, size_t size)
 {
     item *next = next_item(out);
@@ -165,9 +170,9 @@ static void add_token(pattern *out, const char *token, size_t size)
         next->number = token[0] - '0';
         return;
     }
-    snprintf(next->name[0], sizeof next->name[0], "%.*s", (int)first, token);
+    name_item(next->name[0], token, first);
     if (star != NULL) {
-        snprintf(next->name[1], sizeof next->name[1], "%.*s", (int)(size - first - 1), star + 1);
+        name_item(next->name[1], star + 1, size - first - 1);
     }
 }
 
@@ -276,7 +281,7 @@ static int spatial_count(const opd_call *call)
 bool opd_dnnl_layout_get(opd_dnnl_layout *out, const opd_call *call, int operand)
 {
     char name[OPD_NAME + 4];
-    snprintf(name, sizeof name, "%s.md", call->operands[operand].name);
+    opd_dnnl_join(name, sizeof name, call->operands[operand].name, ".md");
     const char *text = opd_call_text(call, name, "");
     return text[0] != '\0' && text[0] != '?' && opd_dnnl_layout_parse(out, text);
 }
@@ -383,7 +388,7 @@ opd_status opd_dnnl_compact(opd_call *call)
     for (int i = 0; i < call->operand_count; i++) {
         opd_dnnl_layout layout;
         char name[OPD_NAME + 4];
-        snprintf(name, sizeof name, "%s.md", call->operands[i].name);
+        opd_dnnl_join(name, sizeof name, call->operands[i].name, ".md");
         opd_value *value = opd_call_value(call, name);
         if (value != NULL && opd_dnnl_layout_get(&layout, call, i) && layout.has_strides) {
             layout.has_strides = false;

@@ -57,7 +57,7 @@ static opd_value *add_value(making *of, opd_value_kind kind, const char *name)
     }
     opd_value *value = &call->attrs[call->attr_count++];
     *value = (opd_value){ .kind = kind };
-    snprintf(value->name, sizeof value->name, "%s", name);
+    opd_dnnl_join(value->name, sizeof value->name, name, "");
     return value;
 }
 
@@ -65,7 +65,7 @@ static void add_text(making *of, const char *name, const char *text)
 {
     opd_value *value = add_value(of, OPD_VALUE_TEXT, name);
     of->is_opaque |= strlen(text) >= sizeof value->text;
-    snprintf(value->text, sizeof value->text, "%s", text);
+    opd_dnnl_join(value->text, sizeof value->text, text, "");
 }
 
 /* Bytes in a row, for what only the library can read. */
@@ -110,14 +110,14 @@ static opd_status add_operand(making *of, const char *name, opd_role role, int a
         return OPD_OK;
     }
     of->is_opaque |= !is_known;
-    snprintf(operand->name, sizeof operand->name, "%s", name);
+    opd_dnnl_join(operand->name, sizeof operand->name, name, "");
     operand->role = role;
     memcpy(of->dims[index], desc->dims, sizeof of->dims[index]);
     of->ranks[index] = desc->ndims;
     of->args[index] = arg;
     of->is_broadcast[index] = is_broadcast;
     call->operand_count++;
-    snprintf(attribute, sizeof attribute, "%s.md", name);
+    opd_dnnl_join(attribute, sizeof attribute, name, ".md");
     add_text(of, attribute, is_known ? text : "?");
     return OPD_OK;
 }
@@ -187,7 +187,9 @@ static opd_status add_operands(making *of)
         }
         for (int k = 0; (is_several || k == 0) && status == OPD_OK && before != of->call->operand_count; k++) {
             char name[OPD_NAME];
-            snprintf(name, sizeof name, is_several ? "%s%d" : "%s", row->name, k);
+            const char number[3] = { (char)(k < 10 ? '0' + k : '0' + k / 10), (char)(k < 10 ? '\0' : '0' + k % 10),
+                                     '\0' };
+            opd_dnnl_join(name, sizeof name, row->name, is_several ? number : "");
             before = of->call->operand_count;
             status = add_operand(of, name, (opd_role)row->role, row->arg + k, row->is_broadcast);
         }
@@ -311,18 +313,18 @@ static opd_status add_quant_operand(making *of, const opd_dnnl_quant *quant, con
     }
     opd_operand *operand = &call->operands[call->operand_count];
     memset(operand, 0, sizeof *operand);
-    snprintf(operand->name, sizeof operand->name, "%ss", name);
+    opd_dnnl_join(operand->name, sizeof operand->name, name, "s");
     operand->role = OPD_ROLE_IN;
     of->args[call->operand_count] = quant->arg;
     opd_dtype dtype = (quant->arg & DNNL_ARG_ATTR_ZERO_POINTS) != 0 ? OPD_I32 : OPD_F32;
     opd_status status = opd_tensor_contiguous(&operand->view, dtype, 1, &count, NULL);
     call->operand_count += status == OPD_OK;
-    snprintf(text, sizeof text, "%ss.md", name);
+    opd_dnnl_join(text, sizeof text, name, "s.md");
     add_text(of, text, "a");
-    snprintf(text, sizeof text, "%ss.mask", name);
+    opd_dnnl_join(text, sizeof text, name, "s.mask");
     add_value(of, OPD_VALUE_INT, text)->i = quant->mask;
     if (!quant->is_late) {
-        snprintf(text, sizeof text, "%ss.fixed", name);
+        opd_dnnl_join(text, sizeof text, name, "s.fixed");
         add_value(of, OPD_VALUE_INT, text)->i = 1;
     }
     return status;
@@ -387,9 +389,12 @@ static void mark_broadcast(making *of)
         char name[OPD_NAME + 4];
         int64_t dims[DNNL_MAX_NDIMS];
         int rank = 0;
-        snprintf(name, sizeof name, "%s.md", of->call->operands[i].name);
+        if (!of->is_broadcast[i]) {
+            continue;
+        }
+        opd_dnnl_join(name, sizeof name, of->call->operands[i].name, ".md");
         opd_value *value = opd_call_value(of->call, name);
-        if (!of->is_broadcast[i] || value == NULL || !opd_dnnl_layout_get(&layout, of->call, i) ||
+        if (value == NULL || !opd_dnnl_layout_get(&layout, of->call, i) ||
             opd_dnnl_dims(dims, &rank, of->call, i) != OPD_OK) {
             continue;
         }
@@ -403,20 +408,20 @@ static void mark_broadcast(making *of)
 /* Do the symbols say what was recorded? */
 static bool is_as_recorded(const making *of)
 {
-    opd_call bound = *of->call;
-    if (opd_dnnl_bind(&bound) != OPD_OK) {
-        return false;
+    opd_call *call = of->call;
+    opd_tensor recorded[OPD_MAX_OPERANDS]; /* a call is large to copy */
+    for (int i = 0; i < call->operand_count; i++) {
+        recorded[i] = call->operands[i].view;
     }
-    for (int i = 0; i < bound.operand_count; i++) {
-        const opd_tensor *is = &bound.operands[i].view;
-        const opd_tensor *was = &of->call->operands[i].view;
-        if (is->rank != was->rank || memcmp(is->shape, was->shape, sizeof is->shape) != 0 ||
-            memcmp(is->stride, was->stride, sizeof is->stride) != 0) {
-            return false;
-        }
-        of->call->operands[i].role = bound.operands[i].role;
+    bool is_same = opd_dnnl_bind(call) == OPD_OK;
+    for (int i = 0; i < call->operand_count; i++) {
+        const opd_tensor *is = &call->operands[i].view;
+        const opd_tensor *was = &recorded[i];
+        is_same = is_same && is->rank == was->rank && memcmp(is->shape, was->shape, sizeof is->shape) == 0 &&
+                  memcmp(is->stride, was->stride, sizeof is->stride) == 0;
+        call->operands[i].view = recorded[i];
     }
-    return true;
+    return is_same;
 }
 
 static const opd_dnnl_form *form_of(const opd_dnnl_facts *facts)
@@ -433,9 +438,12 @@ static const opd_dnnl_form *form_of(const opd_dnnl_facts *facts)
 opd_status opd_dnnl_call(opd_call *out, int args[OPD_MAX_OPERANDS], const opd_dnnl_facts *facts)
 {
     making of = { .call = out, .facts = facts, .form = form_of(facts), .is_opaque = facts->is_odd };
-    memset(out, 0, sizeof *out);
-    snprintf(out->domain, sizeof out->domain, "%s", OPD_DNNL_DOMAIN);
-    snprintf(out->name, sizeof out->name, "%s", of.form != NULL ? of.form->op.name : opd_dnnl_kind_name(facts->kind));
+    memset(out, 0, offsetof(opd_call, symbols)); /* of the rest what is counted is written */
+    out->attr_count = 0;
+    out->operand_count = 0;
+    opd_dnnl_join(out->domain, sizeof out->domain, OPD_DNNL_DOMAIN, "");
+    opd_dnnl_join(out->name, sizeof out->name, of.form != NULL ? of.form->op.name : opd_dnnl_kind_name(facts->kind),
+                  "");
     opd_status status = add_operands(&of);
     if (status != OPD_OK) {
         return status;

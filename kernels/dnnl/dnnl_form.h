@@ -88,6 +88,9 @@ int opd_dnnl_prop_value(const char *word);
 int opd_dnnl_alg_value(const char *word);
 int opd_dnnl_way_value(const char *word);
 
+/* a and b one after the other, as far as there is room; a printf for each name shows when primitives are made. */
+void opd_dnnl_join(char *to, size_t size, const char *a, const char *b);
+
 /* ------------------------------------------------------------------------------------------------------ layouts */
 
 typedef struct opd_dnnl_layout {

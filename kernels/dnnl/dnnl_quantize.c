@@ -5,7 +5,6 @@
  * the primitive was made with them.
  * source    oneDNN 2.6 developer guide, "Primitive Attributes: Quantization".
  */
-#include <stdio.h>
 #include <string.h>
 
 #include <opsdebug/memory.h>
@@ -41,7 +40,8 @@ const char *opd_dnnl_quant_name(int arg)
 static int find(const opd_call *call, int operand)
 {
     const char *name = call->operands[operand].name;
-    for (int i = 0; i < OPD_DNNL_QUANTS; i++) {
+    size_t length = strlen(name);
+    for (int i = 0; i < OPD_DNNL_QUANTS && length > 0 && name[length - 1] == 's'; i++) {
         size_t size = strlen(quantities[i].name);
         if (strncmp(name, quantities[i].name, size) == 0 && strcmp(name + size, "s") == 0) {
             return i;
@@ -59,7 +59,7 @@ int opd_dnnl_quant_arg(const opd_call *call, int operand)
 static int64_t number_of(const opd_call *call, const char *name, const char *suffix, int64_t otherwise)
 {
     char text[OPD_NAME + 8];
-    snprintf(text, sizeof text, "%s%s", name, suffix);
+    opd_dnnl_join(text, sizeof text, name, suffix);
     return opd_call_int(call, text, otherwise);
 }
 

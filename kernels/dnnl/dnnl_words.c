@@ -178,3 +178,12 @@ const char *opd_dnnl_kind_name(dnnl_primitive_kind_t kind)
 {
     return text_of(kinds, OPD_COUNT(kinds), (int)kind);
 }
+
+void opd_dnnl_join(char *to, size_t size, const char *a, const char *b)
+{
+    size_t first = strnlen(a, size - 1);
+    size_t second = strnlen(b, size - 1 - first);
+    memcpy(to, a, first);
+    memcpy(to + first, b, second);
+    to[first + second] = '\0';
+}
