@@ -33,6 +33,18 @@ static bool is_wrong_value(const evidence *of, int index)
            (outcome == OPD_OUTCOME_MISMATCH || outcome == OPD_OUTCOME_NAN_BORN || outcome == OPD_OUTCOME_INF_BORN);
 }
 
+/* As large as the error of a sum in a short format: rounding, however much of it. */
+static bool is_small_error(const evidence *of, int index)
+{
+    return is_wrong_value(of, index) && of->findings[index].result.numbers.ratio * 0x1p-23 < 0x1p-5;
+}
+
+/* Are terms summed at all? */
+static bool has_sum(const evidence *of)
+{
+    return of->op->reduction != NULL && strcmp(of->op->reduction, "0") != 0;
+}
+
 /* The first probe with an outcome; -1 = none. */
 static int find_outcome(const evidence *of, opd_outcome outcome)
 {
@@ -171,14 +183,21 @@ static bool is_fill(const opd_probe *probe, const char *start)
     return probe->kind == OPD_PROBE_FILL && strncmp(probe->fill, start, strlen(start)) == 0;
 }
 
+/* A sum of many terms that is off by no more than rounding can pile up to in them: a fault of its own, or none, beside one that few terms show. */
+static bool is_long_sum(const evidence *of, int index)
+{
+    const opd_probe *probe = &of->probes[index];
+    return probe->kind == OPD_PROBE_SHAPE && probe->value >= MANY_TERMS && has_sum(of) && is_small_error(of, index);
+}
+
 /* Do only probes with one of these fills fail? */
 static bool is_only_fill(const evidence *of, const char *const *starts)
 {
-    if (!is_only(of, OPD_PROBE_FILL)) {
+    if (!has_failed(of, OPD_PROBE_FILL)) {
         return false;
     }
     for (int i = 0; i < of->count; i++) {
-        bool is_one = false;
+        bool is_one = is_long_sum(of, i);
         for (const char *const *start = starts; *start != NULL; start++) {
             is_one |= is_fill(&of->probes[i], *start);
         }
@@ -218,7 +237,7 @@ static bool is_cancellation(const evidence *of)
         has_offset |= is_fill(probe, "normal:1000:1") && is_failed(of, i) &&
                       of->findings[i].result.observed.outcome == OPD_OUTCOME_MISMATCH;
     }
-    return has_offset && of->op->reduction != NULL;
+    return has_offset && has_sum(of);
 }
 
 static const char *kind_of_fill(const evidence *of)
@@ -373,18 +392,17 @@ static bool is_accumulation(const evidence *of)
 {
     int seen = 0;
     for (int i = 0; i < of->count; i++) {
-        const opd_numbers *numbers = &of->findings[i].result.numbers;
         bool is_usual = of->probes[i].kind == OPD_PROBE_PLAIN || of->probes[i].kind == OPD_PROBE_SHAPE ||
                         is_fill(&of->probes[i], "normal:0:");
         if (!is_wrong_value(of, i) || !is_usual) {
             continue;
         }
-        if (!(numbers->ratio * 0x1p-23 < 0x1p-5)) {
+        if (!is_small_error(of, i)) {
             return false;
         }
         seen++;
     }
-    return seen > 0 && of->op->reduction != NULL && strcmp(of->op->reduction, "0") != 0;
+    return seen > 0 && has_sum(of);
 }
 
 static bool is_border(const evidence *of)

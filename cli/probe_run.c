@@ -4,12 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <opsdebug/kernel.h>
 #include <opsdebug/memory.h>
 
 #include "making.h"
 #include "probes.h"
 
-enum { TIME_LIMIT_MS = 20000, AT_ONCE = 6, RUNS = 4 };
+enum { CPU_LIMIT_MS = 10000, AT_ONCE = 6, RUNS = 4 };
 #define MEMORY_LIMIT ((uint64_t)2 << 30)
 
 static bool is_content(const opd_operand *operand)
@@ -191,7 +192,8 @@ static bool change(opd_case *item, opd_status *status, const opd_probe *probe)
 
 static void set_options(opd_replay_options *options, const opd_probe *probe)
 {
-    options->timeout_ms = TIME_LIMIT_MS;
+    options->timeout_ms = CPU_LIMIT_MS * (probe->kind == OPD_PROBE_AT_ONCE ? AT_ONCE : 1);
+    options->is_timeout_cpu = true;
     options->guard = probe->kind == OPD_PROBE_GUARD ? OPD_GUARD_BOTH : OPD_GUARD_NONE;
     options->repeat = probe->kind == OPD_PROBE_REPEAT ? RUNS : 1;
     options->is_poisoned = probe->kind == OPD_PROBE_POISONED;
@@ -210,6 +212,18 @@ static bool has_other_bits(const opd_replay_result *a, const opd_replay_result *
     return false;
 }
 
+opd_determinism opd_declared_determinism(const opd_op *op, const char *variant)
+{
+    const opd_kernel *kernel = opd_kernel_find(op->domain, op->name);
+    const opd_variant *known = NULL;
+    for (int i = 0; kernel != NULL && (known = opd_kernel_variant(kernel, i)) != NULL; i++) {
+        if (strcmp(known->name, variant) == 0) {
+            return known->determinism;
+        }
+    }
+    return op->determinism;
+}
+
 static opd_status carry_out(opd_finding *out, const opd_case *item, const opd_probe *probe, opd_replay_options *options)
 {
     opd_replay_result more;
@@ -221,6 +235,8 @@ static opd_status carry_out(opd_finding *out, const opd_case *item, const opd_pr
     status = opd_replay(&more, NULL, item, NULL, options);
     if (status == OPD_OK) {
         out->is_thread_dependent = has_other_bits(&out->result, &more);
+        out->is_thread_promised =
+            opd_declared_determinism(item->call.op, out->result.variant) >= OPD_DETERMINISM_THREADS;
         if (out->result.observed.outcome == OPD_OUTCOME_OK && more.observed.outcome != OPD_OUTCOME_OK) {
             out->result.observed =
                 more.observed; /* right alone, and not in company: without bits, when it did not return */
@@ -275,5 +291,6 @@ bool opd_finding_is_failure(const opd_finding *finding)
 {
     opd_outcome outcome = finding->result.observed.outcome;
     bool is_verdict = outcome != OPD_OUTCOME_HARNESS && outcome != OPD_OUTCOME_UNSUPPORTED;
-    return finding->status == OPD_OK && is_verdict && (outcome != OPD_OUTCOME_OK || finding->is_thread_dependent);
+    bool is_promise_broken = finding->is_thread_dependent && finding->is_thread_promised;
+    return finding->status == OPD_OK && is_verdict && (outcome != OPD_OUTCOME_OK || is_promise_broken);
 }

@@ -71,7 +71,8 @@ typedef struct opd_finding {
     char error[256];
     opd_call call; /* its values and views */
     opd_replay_result result;
-    bool is_thread_dependent;
+    bool is_thread_dependent; /* other bits with three threads than with one, */
+    bool is_thread_promised;  /* which the variant declares not to happen */
 } opd_finding;
 
 /* What a probe is tried on, and how. */
@@ -83,6 +84,8 @@ typedef struct opd_probe_way {
 } opd_probe_way;
 /* Runs a probe in a worker. */
 void opd_probe_run(opd_finding *out, const opd_op *op, const opd_probe *probe, const opd_probe_way *way);
+/* What a variant declares; of one that is not known by name, what its operator does. */
+opd_determinism opd_declared_determinism(const opd_op *op, const char *variant);
 /* Did the variant do something wrong? */
 bool opd_finding_is_failure(const opd_finding *finding);
 

@@ -271,15 +271,8 @@ static void compare_isa(opd_bits *out, const opd_tried *tried, const opd_trying 
 
 void opd_matrix_read(opd_matrix *out, const opd_tried *tried, const opd_trying *trying)
 {
-    opd_matrix matrix = { .declared = trying->op->determinism, .is_kept = true };
-    const opd_kernel *kernel = opd_kernel_find(trying->op->domain, trying->op->name);
-    const opd_variant *variant = NULL;
-    for (int i = 0; kernel != NULL && (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
-        if (strcmp(variant->name, tried->findings[0].result.variant) == 0) {
-            matrix.declared = variant->determinism;
-            break;
-        }
-    }
+    opd_matrix matrix = { .declared = opd_declared_determinism(trying->op, tried->findings[0].result.variant),
+                          .is_kept = true };
     for (int i = 0; i < tried->probes.count; i++) {
         const opd_finding *finding = &tried->findings[i];
         if (finding->status == OPD_OK && tried->probes.items[i].kind == OPD_PROBE_REPEAT && finding->result.runs > 1) {

@@ -124,6 +124,17 @@ static double double_of(uint64_t bits)
     return value;
 }
 
+double opd_dtype_largest(opd_dtype dtype)
+{
+    const opd_dtype_info *info = opd_dtype_info_of(dtype);
+    if (info->kind != OPD_CLASS_FLOAT) {
+        return 0.0;
+    }
+    uint64_t exponent = 1023 + (UINT64_C(1) << (info->exponent_bits - 1)) - 1;
+    uint64_t fraction = (UINT64_C(1) << info->fraction_bits) - 1;
+    return double_of(exponent << 52 | fraction << (52 - info->fraction_bits));
+}
+
 double opd_widen(uint32_t bits, int exponent_bits, int fraction_bits)
 {
     uint64_t sign = (uint64_t)(bits >> (exponent_bits + fraction_bits)) << 63;

@@ -106,8 +106,8 @@ static void read_fault(opd_failure *failure, const opd_job *job)
     name_pc(failure, fault);
     if (fault->signal == SIGALRM) {
         failure->outcome = OPD_OUTCOME_HANG;
-        snprintf(failure->reason, sizeof failure->reason, "no return after %u ms; the caller's thread is in %s",
-                 job->timeout_ms, place_of(failure, "an unknown place"));
+        snprintf(failure->reason, sizeof failure->reason, "no return after %u ms%s; the caller's thread is in %s",
+                 job->timeout_ms, job->is_timeout_cpu ? " of CPU time" : "", place_of(failure, "an unknown place"));
         return;
     }
     failure->signal = fault->signal;

@@ -57,11 +57,6 @@ bool opd_component_load(opd_component *item, const opd_judge *judge, int operand
     return true;
 }
 
-static double largest_of(opd_dtype part)
-{
-    return part == OPD_F32 || part == OPD_BF16 ? (double)FLT_MAX : part == OPD_F16 ? 65504.0 : DBL_MAX;
-}
-
 static bool is_flushed(uint32_t mxcsr)
 {
     return (mxcsr & (OPD_MXCSR_FTZ | OPD_MXCSR_DAZ)) != 0;
@@ -161,7 +156,7 @@ double opd_component_ratio(const opd_component *item, const long double *want, l
     if (!opd_dtype_is_float(dtype)) {
         return item->exact == want[0] ? 0 : (double)INFINITY;
     }
-    if (item->bound.kind == OPD_BOUND_GAUGE && gauge > (long double)largest_of(part)) {
+    if (item->bound.kind == OPD_BOUND_GAUGE && gauge > (long double)opd_dtype_largest(part)) {
         return 0; /* partial sums may overflow on the way: any class is legal */
     }
     bool is_special = false;

@@ -301,6 +301,7 @@ opd_status opd_job_new(opd_job **out, int *fd, const opd_case *item, const opd_b
     plan.is_poisoned = options->is_poisoned;
     plan.repeat = options->repeat > 0 ? options->repeat : 1;
     plan.guard = (int32_t)options->guard;
+    plan.is_timeout_cpu = options->is_timeout_cpu;
     plan.timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT;
     plan.memory_limit = options->memory_limit > 0 ? options->memory_limit : DEFAULT_LIMIT;
     plan.keep_outputs = options->keep_outputs;

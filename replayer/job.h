@@ -101,6 +101,7 @@ typedef struct opd_job {
     bool is_poisoned;
     int32_t guard; /* opd_guard */
     uint32_t timeout_ms;
+    bool is_timeout_cpu;
     uint32_t mxcsr;
     int32_t threads; /* 0 = leave */
     bool keep_outputs, skip_reference, is_trusted_path, with_metrics, with_stages, is_exact_data;
@@ -129,12 +130,13 @@ typedef struct opd_job {
     char overflow[OPD_NAME];     /* operand whose last offset overflows 32-bit integers; "" = none */
 
     /* answers */
-    _Atomic uint32_t stage;    /* opd_stage */
-    _Atomic uint64_t armed_ns; /* CLOCK_MONOTONIC when the routine was entered */
-    int32_t child_errno;       /* exec failed */
-    bool is_in_definition;     /* while RETURNED: the operator's definition runs */
-    uint32_t fault_stage;      /* stage at which the signal came */
-    int32_t status;            /* opd_status of a harness failure */
+    _Atomic uint32_t stage;        /* opd_stage */
+    _Atomic uint64_t armed_ns;     /* CLOCK_MONOTONIC when the routine was entered */
+    _Atomic uint64_t armed_cpu_ns; /* CPU time of the process then, when the limit is of that */
+    int32_t child_errno;           /* exec failed */
+    bool is_in_definition;         /* while RETURNED: the operator's definition runs */
+    uint32_t fault_stage;          /* stage at which the signal came */
+    int32_t status;                /* opd_status of a harness failure */
     char text[OPD_JOB_TEXT];
     int32_t pass;                                 /* opd_guard of the pass that ran last */
     uint32_t run;                                 /* number of the run in flight or last, from 0 */

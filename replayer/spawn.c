@@ -24,6 +24,7 @@
 #define HARNESS_MS   60000                /* start, loading and preparing, without a byte of progress */
 #define JUDGE_MS     600000               /* the reference of a large product is slow */
 #define GRACE_MS     1000                 /* beyond the worker's own timer, and after a fault was noted */
+#define SLEEPING     30                   /* times the limit of CPU time, of any time */
 #define OUTPUT_BYTES (1 << 20)            /* of text the worker may write */
 #define SPARE_BYTES  ((uint64_t)16 << 30) /* address space for libraries and their buffers */
 
@@ -91,7 +92,40 @@ _Noreturn static void run_child(opd_spawn *spawn, int output_fd, pid_t parent)
     _exit(127);
 }
 
-/* Milliseconds the worker may still take in its present stage; at is when that stage began. */
+/* What is seen of the worker from outside. */
+typedef struct watch {
+    uint32_t stage;
+    uint64_t began;   /* the stage, by our clock */
+    uint64_t cpu_ms;  /* that the worker had used */
+    uint64_t used_at; /* when it was last seen to have used more */
+} watch;
+
+static uint64_t cpu_ms_of(pid_t pid)
+{
+    clockid_t clock;
+    struct timespec used = { 0 };
+    bool is_known = clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &used) == 0;
+    return is_known ? (uint64_t)used.tv_sec * 1000 + (uint64_t)used.tv_nsec / 1000000 : 0;
+}
+
+/*
+ * A limit of CPU time: used up (the worker's own timer could not tell), or none used for as long. A routine that sleeps and looks, for ever, uses some: in the
+ * end all time counts.
+ */
+static bool is_stuck(watch *of, const opd_job *job, pid_t pid)
+{
+    uint64_t cpu = cpu_ms_of(pid);
+    uint64_t armed = atomic_load(&job->armed_ns) / 1000000;
+    uint64_t limit = job->timeout_ms + GRACE_MS;
+    if (cpu > of->cpu_ms || of->used_at < armed) {
+        of->used_at = now_ms();
+        of->cpu_ms = cpu;
+    }
+    return cpu >= atomic_load(&job->armed_cpu_ns) / 1000000 + limit || now_ms() >= of->used_at + limit ||
+           now_ms() >= armed + SLEEPING * limit;
+}
+
+/* When the worker's present stage has taken too long; began: when it was first seen. */
 static uint64_t stage_deadline(const opd_job *job, uint32_t stage, uint64_t began)
 {
     switch (stage) {
@@ -133,8 +167,7 @@ static void report_progress(const opd_spawn *spawn, uint32_t stage, uint64_t ela
 static void wait_worker(opd_spawn *spawn, pid_t pid)
 {
     int handle = pidfd_open(pid, 0);
-    uint32_t stage = OPD_STAGE_SPAWNED;
-    uint64_t began = now_ms();
+    watch seen = { .stage = OPD_STAGE_SPAWNED, .began = now_ms() };
     int wait_ms = 20;
     for (;;) {
         struct pollfd item = { .fd = handle, .events = POLLIN };
@@ -148,12 +181,15 @@ static void wait_worker(opd_spawn *spawn, pid_t pid)
             break;
         }
         uint32_t here = atomic_load(&spawn->job->stage);
-        if (here != stage) {
-            stage = here;
-            began = now_ms();
+        if (here != seen.stage) {
+            seen.stage = here;
+            seen.began = now_ms();
         }
-        report_progress(spawn, stage, now_ms() - began);
-        if (now_ms() >= stage_deadline(spawn->job, stage, began)) {
+        report_progress(spawn, here, now_ms() - seen.began);
+        bool is_over = here == OPD_STAGE_ARMED && spawn->job->is_timeout_cpu
+                           ? is_stuck(&seen, spawn->job, pid)
+                           : now_ms() >= stage_deadline(spawn->job, here, seen.began);
+        if (is_over) {
             spawn->is_timeout = true;
             kill(-pid, SIGKILL);
             kill(pid, SIGKILL);

@@ -106,7 +106,23 @@ void opd_trap_install(opd_job *job)
     if (!has_timer) {
         struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM };
         event._sigev_un._tid = main_tid;
-        has_timer = timer_create(CLOCK_MONOTONIC, &event, &trap_timer) == 0;
+        clockid_t clock = job->is_timeout_cpu ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+        has_timer = timer_create(clock, &event, &trap_timer) == 0;
+    }
+}
+
+static uint64_t time_of(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+void opd_trap_begin(void)
+{
+    atomic_store(&trap_job->armed_ns, time_of(CLOCK_MONOTONIC));
+    if (trap_job->is_timeout_cpu) {
+        atomic_store(&trap_job->armed_cpu_ns, time_of(CLOCK_PROCESS_CPUTIME_ID));
     }
 }
 

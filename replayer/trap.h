@@ -8,6 +8,7 @@
 /* Installs the handlers (process-wide, on an alternate stack of this thread). */
 void opd_trap_install(opd_job *job);
 /* Starts or (0) stops the clock of one run; when it rings the run counts as hanging, with the place where it hangs. */
+void opd_trap_begin(void); /* notes when the routine is entered, for who waits */
 void opd_trap_clock(uint32_t timeout_ms);
 
 #endif

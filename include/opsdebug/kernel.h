@@ -105,6 +105,7 @@ typedef struct opd_variant {
     const char *shows;     /* its smallest failing form: "shapes | attributes | conditions", as validate --form takes it; NULL */
     float growth;          /* bound widens by this factor (Winograd and such); 0 = 1 */
     bool is_library;       /* another maker's shared object computes it, opened when the variant is asked for by name; never chosen by itself */
+    bool allocates;        /* a library behind it takes memory of its own in each run, which no workspace can stand for */
 } opd_variant;
 
 /* May it be chosen without being named: meant to be right, and of this build or a user's library? */

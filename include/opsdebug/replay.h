@@ -54,6 +54,7 @@ typedef struct opd_replay_options {
     bool is_poisoned;      /* one run on NaN comes first: what outlives a call shows. Variants only */
     opd_guard guard;
     uint32_t timeout_ms;   /* of one run; 0 = 60000 */
+    bool is_timeout_cpu;   /* it is of CPU time, whatever else the machine does; a run that uses none for as long hangs too */
     uint64_t memory_limit; /* bytes of operands; 0 = 8 GiB */
     bool keep_outputs;     /* bring the output bytes back in opd_replay_result.outputs */
     bool skip_reference;   /* do not run the reference (bitwise comparison and classes only) */

@@ -56,6 +56,7 @@ OPD_PUBLIC opd_dtype opd_dtype_real(opd_dtype dtype);      /* c64 -> f32, c128 -
 /* Distance of neighbouring numbers of a component at |value|, the smallest subnormal at least; 1 for integers. */
 OPD_PUBLIC double opd_dtype_ulp(opd_dtype dtype, double value);
 OPD_PUBLIC double opd_dtype_epsilon(opd_dtype dtype);      /* 2^(1-p) of one component: f32 2^-23, f64 2^-52, f16 2^-10, bf16 2^-7; 0 for integers */
+double opd_dtype_largest(opd_dtype dtype);                 /* finite value of one component; 0 for integers */
 
 /*
  * One element as a number, both ways; integers beyond 2^53 round. re/im: im is 0 for real types. Storing to a float rounds once, to

@@ -12,7 +12,8 @@ static const opd_variant onednn[] = {
       .declines = opd_onednn_declines,
       .run = opd_onednn_run,
       .determinism = OPD_DETERMINISM_RUN,
-      .is_library = true },
+      .is_library = true,
+      .allocates = true },
 };
 
 const opd_kernel opd_kernels_engines[] = {

@@ -4,7 +4,6 @@
  * has a bias of -Inf. As ONNX's own definition by MatMul and Softmax says, a row with nothing to attend to is NaN and a weight
  * of 0 does not hide a NaN of V. Gauge: sum p |v| * (1 + largest |score| with all its terms taken absolute).
  */
-#include <float.h>
 #include <math.h>
 
 #include <opsdebug/memory.h>
@@ -17,9 +16,10 @@ typedef struct head {
     const opd_array *mask, *past_key, *past_value; /* value NULL: not given */
     int64_t batch, head, kv_head;
     long double *score; /* [keys], then weights */
+    bool *counts;       /* [keys]: not excluded */
     double *scaled;     /* the row's products before softcap and bias; NULL = not wanted */
     long double reach;  /* largest score of the row by absolute terms */
-    bool may_overflow;  /* a score, in the accumulator's type */
+    bool is_open;       /* a score may be anything, in the accumulator's type */
     opd_array *kept;    /* qk_matmul_output; NULL = not wanted */
     int64_t mode;       /* of it */
 } head;
@@ -83,6 +83,23 @@ static long double bias_of(const head *at, int64_t row, int64_t key)
     return shape->is_causal && key > row + shape->past ? bias - (long double)INFINITY : bias;
 }
 
+/*
+ * May a score become something else because of what happens on the way to it: finite terms that leave the range, a factor that is scaled before it meets an
+ * infinite one and vanishes?
+ */
+static bool is_open(const head *at, const long double *query, int64_t key, long double scale)
+{
+    long double terms = 0;
+    bool is_lost = false;
+    for (int64_t i = 0; i < at->shape.width; i++) {
+        long double other = key_of(at, key)[i];
+        long double least = fminl(fabsl(query[i]), fabsl(other));
+        terms += opd_finite_size(query[i] * other);
+        is_lost |= isinf(query[i] * other) && least * fabsl(scale) < opd_accumulator_least(at->work);
+    }
+    return is_lost || opd_is_beyond_range(at->work, terms);
+}
+
 static void fill_scores(head *at, int64_t row)
 {
     const opd_definition_work *work = at->work;
@@ -91,9 +108,8 @@ static void fill_scores(head *at, int64_t row)
         work->array[0].value + at->batch * shape->q[0] + at->head * shape->q[1] + row * shape->q[2];
     long double scale = opd_round(work, (long double)opd_attention_scale(shape));
     long double cap = opd_round(work, (long double)shape->softcap);
-    long double most = work->call->dtype == OPD_F64 ? (long double)DBL_MAX : (long double)FLT_MAX;
     at->reach = 0;
-    at->may_overflow = false;
+    at->is_open = false;
     for (int64_t key = 0; key < shape->keys; key++) {
         opd_sum sum = opd_dot(work, (opd_terms){ query, 1 }, (opd_terms){ key_of(at, key), 1 }, shape->width);
         long double score = opd_round(work, scale * sum.value);
@@ -117,7 +133,10 @@ static void fill_scores(head *at, int64_t row)
         if (isfinite(bias) && reach > at->reach) {
             at->reach = reach;
         }
-        at->may_overflow |= isfinite(sum.gauge) && (sum.gauge > most || reach > most);
+        /* Of an excluded key too: what is added to Inf may make a NaN. */
+        at->is_open |=
+            is_open(at, query, key, scale) || opd_is_beyond_range(work, terms) || opd_is_beyond_range(work, reach);
+        at->counts[key] = at->score[key] != -(long double)INFINITY;
     }
 }
 
@@ -140,19 +159,24 @@ static void take_softmax(head *at)
     }
 }
 
+/* Beside the sum its gauge, and what it amounts to while weights are still relative to the largest score so far: up to 1 each. */
 static void mix_values(const head *at, opd_array *y, int64_t first)
 {
     for (int64_t i = 0; i < at->shape.value_width; i++) {
         opd_sum sum = { 0, 0 };
+        long double unweighed = 0;
         for (int64_t key = 0; key < at->shape.keys; key++) {
             long double term = opd_round(at->work, at->score[key] * value_of(at, key)[i]);
             sum.value = opd_round(at->work, sum.value + term);
             sum.gauge += fabsl(term);
+            unweighed += at->counts[key] ? opd_finite_size(value_of(at, key)[i]) : 0;
         }
         y->value[first + i] = sum.value;
         if (y->gauge != NULL) {
-            /* Where a score may overflow on the way, its weight may be anything. */
-            y->gauge[first + i] = at->may_overflow ? (long double)INFINITY : sum.gauge * (1 + at->reach);
+            /* Where a score or the sum may overflow on the way, anything may come of it. */
+            bool is_beyond = at->is_open || opd_is_beyond_range(at->work, unweighed);
+            y->gauge[first + i] = is_beyond ? (long double)INFINITY
+                                            : sum.gauge * (1 + at->reach) + opd_underflow_gauge(at->work, unweighed);
         }
     }
 }
@@ -203,6 +227,7 @@ opd_status opd_define_attention(opd_definition_work *work)
 {
     head at = { .work = work, .mask = input(work, 3), .past_key = input(work, 4), .past_value = input(work, 5) };
     void *score = NULL;
+    void *counts = NULL;
     double *scores = NULL;
     double *weights = NULL;
     opd_status status = opd_attention_shape_of(&at.shape, work->call);
@@ -210,11 +235,13 @@ opd_status opd_define_attention(opd_definition_work *work)
     int64_t rows = shape->batch * shape->heads * shape->rows;
     const int64_t dims[4] = { shape->batch, shape->heads, shape->rows, shape->keys };
     if (status != OPD_OK || (status = opd_alloc_array(&score, (size_t)shape->keys + 1, sizeof at.score[0])) != OPD_OK ||
+        (status = opd_alloc_array(&counts, (size_t)shape->keys + 1, sizeof at.counts[0])) != OPD_OK ||
         (status = opd_stage_begin(&scores, rows * shape->keys)) != OPD_OK ||
         (status = opd_stage_begin(&weights, rows * shape->keys)) != OPD_OK) {
         goto out;
     }
     at.score = score;
+    at.counts = counts;
     at.kept = output(work, "qk_matmul_output");
     at.mode = opd_call_int(work->call, "qk_matmul_output_mode", KEEPS_PRODUCT);
     for (int64_t flat = 0; flat < rows; flat++) {
@@ -228,6 +255,7 @@ opd_status opd_define_attention(opd_definition_work *work)
     weights = NULL;
 out:
     opd_free(score);
+    opd_free(counts);
     opd_free(scores);
     opd_free(weights);
     return status;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "../definition_range.h"
 #include "../stage_memory.h"
 #include "linear_shapes.h"
 

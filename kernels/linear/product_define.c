@@ -85,7 +85,8 @@ static opd_sum scale(const opd_definition_work *work, double factor, opd_sum a)
     long double rounded = opd_round(work, (long double)factor);
     if (rounded != 1) { /* times one is the same value; not so for a NaN's payload, which nobody compares */
         a.value = opd_round(work, rounded * a.value);
-        a.gauge *= fabsl(rounded);
+        /* Out of range before it is scaled, it may become anything. */
+        a.gauge = opd_is_beyond_range(work, a.gauge) ? (long double)INFINITY : a.gauge * fabsl(rounded);
     }
     return a;
 }

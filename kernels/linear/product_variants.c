@@ -302,7 +302,7 @@ DEFINE_RUNS(gemm)
 #define OTHER(op, declines_library, label)                                                                 \
     {                                                                                                      \
         .name = (label), .isa = "", .declines = (declines_library), .run = op##_other, .is_library = true, \
-        .determinism = OPD_DETERMINISM_RUN                                                                 \
+        .determinism = OPD_DETERMINISM_RUN, .allocates = true                                              \
     }
 #define VARIANTS(op, declines_library, declines_named)                            \
     { .name = "openblas",                                                         \
@@ -310,6 +310,7 @@ DEFINE_RUNS(gemm)
       .declines = (declines_library),                                             \
       .run = op##_blas,                                                           \
       .determinism = OPD_DETERMINISM_RUN,                                         \
+      .allocates = true,                                                          \
       .widths = "rows=16 columns=4" },                                            \
         OWN(op, avx512, OPD_ISA_AVX512, "32"), OWN(op, avx2, OPD_ISA_AVX2, "16"), \
         { .name = "portable",                                                     \

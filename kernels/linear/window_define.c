@@ -3,7 +3,6 @@
  * Definitions of Conv, AveragePool, MaxPool and GlobalAveragePool for any number of spatial dimensions. What lies in the padding
  * is no term of a sum (so a weight of Inf or NaN over padding changes nothing) and no candidate of a maximum.
  */
-#include <float.h>
 #include <math.h>
 
 #include "linear_define.h"
@@ -89,9 +88,8 @@ static void put_mean(const opd_definition_work *work, opd_array *y, int64_t at, 
 {
     y->value[at] = opd_round(work, sum.value / (long double)count);
     if (y->gauge != NULL) {
-        long double largest = work->call->dtype == OPD_F64 ? (long double)DBL_MAX : (long double)FLT_MAX;
         long double mean = count > 0 ? sum.gauge / (long double)count : 0;
-        y->gauge[at] = sum.gauge > largest ? (long double)INFINITY : mean;
+        y->gauge[at] = opd_is_beyond_range(work, sum.gauge) ? (long double)INFINITY : mean;
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include <opsdebug/kernel.h>
 
+#include "../definition_range.h"
 #include "norm_stages.h"
 
 /* Elements [i / inner][i % inner], i in [0, count), `stride` apart outside and 1 inside. */

@@ -55,7 +55,12 @@ static void put(const norm *n, const opd_moments *m, int64_t at, long double sca
     y->value[at] = opd_round(work, opd_round(work, z * scale) + bias);
     if (y->gauge != NULL) {
         long double size = n->gauge != NULL ? n->gauge[at] : fabsl(n->x[at]);
-        y->gauge[at] = fabsl(scale) * m->inverse * (size + m->mean_abs) + fabsl(bias);
+        long double terms = m->inverse * (size + m->mean_abs);
+        /* Out of range before it is scaled, it may become anything. */
+        y->gauge[at] = opd_is_beyond_range(work, terms)
+                           ? (long double)INFINITY
+                           : fabsl(scale) * terms + fabsl(bias) + opd_underflow_gauge(work, scale) +
+                                 opd_underflow_gauge(work, scale * m->inverse);
     }
 }
 
@@ -147,9 +152,11 @@ opd_status opd_define_rms_normalization(opd_definition_work *work)
         for (int64_t i = l * count; i < (l + 1) * count; i++) {
             long double z = opd_round(work, x->value[i] * inverse);
             opd_stage_put(&stages, SQUARE_NORMALIZED, i, (double)z);
-            y->value[i] = opd_round(work, z * broadcast_value(&work->array[1], x, i % count));
+            long double scale = broadcast_value(&work->array[1], x, i % count);
+            y->value[i] = opd_round(work, z * scale);
             if (y->gauge != NULL) {
-                y->gauge[i] = fabsl(y->value[i]);
+                y->gauge[i] = opd_is_beyond_range(work, z) ? (long double)INFINITY
+                                                           : fabsl(y->value[i]) + opd_underflow_gauge(work, scale);
             }
         }
     }
@@ -261,6 +268,21 @@ opd_status opd_define_batch_normalization(opd_definition_work *work)
 
 /* ---------------------------------------------------------------------------------------------------- fused */
 
+/* Where the sums that are normalized may leave the range of their type, the mean does too, and anything may come of the whole line. */
+static void widen_gauges(opd_array *y, const opd_array *x, const long double *sum_gauge, int64_t count)
+{
+    long double most = opd_dtype_largest(x->dtype);
+    for (int64_t first = 0; y->gauge != NULL && count > 0 && first < x->count; first += count) {
+        bool may_overflow = false;
+        for (int64_t i = first; i < first + count; i++) {
+            may_overflow |= isfinite(sum_gauge[i]) && sum_gauge[i] > most;
+        }
+        for (int64_t i = first; i < first + count && may_overflow; i++) {
+            y->gauge[i] = (long double)INFINITY;
+        }
+    }
+}
+
 /* Layer norm of X + operand 1 (a row or as large as X). sum_output: operand that gets the sum; -1 = none. */
 static opd_status add_and_norm(opd_definition_work *work, int output, int sum_output)
 {
@@ -294,6 +316,7 @@ static opd_status add_and_norm(opd_definition_work *work, int output, int sum_ou
     n.scale = &work->array[2];
     n.bias = &work->array[3];
     norm_rows(&n, lines, count);
+    widen_gauges(&work->array[output], x, gauge, count);
     opd_define_stages_end(&stages);
 out:
     opd_free(sum);

@@ -103,12 +103,15 @@ static void divide(opd_definition_work *work, const opd_stages *stages, const op
                       : opd_round_mantissa(work, norm + opd_round_mantissa(work, v * v));
     }
     norm = p == 1 ? norm : opd_round(work, sqrtl(norm));
+    /* A norm that no accumulator holds makes anything of its line. */
+    bool is_held = !opd_is_beyond_range(work, norm);
     opd_stage_put(stages, NORM, index, (double)norm);
     for (int64_t i = 0; i < line->count; i++) {
         int64_t at = opd_line_at(line, i);
         y->value[at] = norm == 0.0L ? 0.0L : opd_round(work, x[at] / norm);
         if (y->gauge != NULL) {
-            y->gauge[at] = fabsl(y->value[at]);
+            long double size = fabsl(y->value[at]);
+            y->gauge[at] = is_held ? size + opd_underflow_gauge(work, size / norm) : (long double)INFINITY;
         }
     }
 }

@@ -8,11 +8,14 @@
 
 #include <opsdebug/memory.h>
 
+#include "../definition_range.h"
 #include "lstm.h"
 
 /* A value and its error in units of eps. */
 typedef struct measured {
     long double value, error;
+    long double finite; /* what its finite terms amount to */
+    bool is_open;       /* it may be anything: something leaves the range on the way to it */
 } measured;
 
 typedef struct lstm_cell {
@@ -36,13 +39,15 @@ static void add(measured *sum, const lstm_cell *cell, long double term, long dou
 {
     sum->value = opd_round(cell->work, sum->value + opd_round(cell->work, term));
     sum->error += fabsl(term) + error;
+    sum->finite += opd_finite_size(term);
+    sum->is_open |= opd_is_beyond_range(cell->work, sum->finite);
 }
 
 /* What goes into the activation of a gate, without peepholes. */
 static measured gate_input(const lstm_cell *cell, int gate, int64_t unit, int64_t step)
 {
     const opd_lstm *lstm = &cell->lstm;
-    measured sum = { 0, 0 };
+    measured sum = { .value = 0 };
     int64_t row = gate * lstm->hidden + unit;
     int64_t rows = OPD_LSTM_GATES * lstm->hidden;
     int64_t w = (cell->direction * rows + row) * lstm->inputs;
@@ -54,6 +59,7 @@ static measured gate_input(const lstm_cell *cell, int gate, int64_t unit, int64_
     for (int64_t k = 0; k < lstm->hidden; k++) {
         long double weight = at(cell, OPD_LSTM_R, r + k);
         add(&sum, cell, weight * cell->h[k].value, fabsl(weight) * cell->h[k].error);
+        sum.is_open |= cell->h[k].is_open;
     }
     add(&sum, cell, at(cell, OPD_LSTM_B, 2 * rows * cell->direction + row), 0);
     add(&sum, cell, at(cell, OPD_LSTM_B, 2 * rows * cell->direction + rows + row), 0);
@@ -66,6 +72,7 @@ static void add_peephole(measured *sum, const lstm_cell *cell, int gate, int64_t
     long double weight = at(cell, OPD_LSTM_P, index);
     if (cell->work->array[OPD_LSTM_P].value != NULL) {
         add(sum, cell, weight * state.value, fabsl(weight) * state.error);
+        sum->is_open |= state.is_open;
     }
 }
 
@@ -73,27 +80,30 @@ static measured clipped(const lstm_cell *cell, measured x)
 {
     long double limit = (long double)cell->lstm.clip;
     bool is_over = x.value > limit || x.value < -limit;
-    return is_over ? (measured){ x.value > 0 ? limit : -limit, 0 } : x;
+    return is_over ? (measured){ .value = x.value > 0 ? limit : -limit, .is_open = x.is_open } : x;
 }
 
 static measured sigmoid(const lstm_cell *cell, measured x)
 {
     x = clipped(cell, x);
     long double value = opd_round(cell->work, 1 / (1 + expl(-x.value)));
-    return (measured){ value, value * (1 - value) * x.error + fabsl(value) };
+    long double error = value * (1 - value) * x.error + fabsl(value);
+    return (measured){ .value = value, .error = error, .is_open = x.is_open };
 }
 
 static measured hyperbolic(const lstm_cell *cell, measured x)
 {
     x = clipped(cell, x);
     long double value = opd_round(cell->work, tanhl(x.value));
-    return (measured){ value, (1 - value * value) * x.error + fabsl(value) };
+    long double error = (1 - value * value) * x.error + fabsl(value);
+    return (measured){ .value = value, .error = error, .is_open = x.is_open };
 }
 
 static measured product(const lstm_cell *cell, measured a, measured b)
 {
     long double value = opd_round(cell->work, a.value * b.value);
-    return (measured){ value, fabsl(a.value) * b.error + fabsl(b.value) * a.error + fabsl(value) };
+    long double error = fabsl(a.value) * b.error + fabsl(b.value) * a.error + fabsl(value);
+    return (measured){ .value = value, .error = error, .is_open = a.is_open || b.is_open };
 }
 
 static void keep(const lstm_cell *cell, int stage, int64_t round, int64_t index, long double value)
@@ -124,6 +134,8 @@ static void do_unit(lstm_cell *cell, int64_t unit, int64_t step, int64_t round)
     measured added = product(cell, input, hyperbolic(cell, z[OPD_LSTM_G]));
     c->value = opd_round(cell->work, kept.value + added.value);
     c->error = kept.error + added.error + fabsl(c->value);
+    c->is_open = kept.is_open || added.is_open ||
+                 opd_is_beyond_range(cell->work, opd_finite_size(kept.value) + opd_finite_size(added.value));
     add_peephole(&z[OPD_LSTM_O], cell, OPD_LSTM_O, unit, *c);
     cell->next_h[unit] = product(cell, sigmoid(cell, z[OPD_LSTM_O]), hyperbolic(cell, *c));
     keep(cell, OPD_LSTM_CELL_STAGE, round, unit, c->value);
@@ -136,7 +148,7 @@ static void put(const lstm_cell *cell, int operand, int64_t first, const measure
     for (int64_t k = 0; k < cell->lstm.hidden && out->value != NULL; k++) {
         out->value[first + k] = from[k].value;
         if (out->gauge != NULL) {
-            out->gauge[first + k] = from[k].error;
+            out->gauge[first + k] = from[k].is_open ? (long double)INFINITY : from[k].error;
         }
     }
 }
@@ -149,8 +161,8 @@ static void do_sequence(lstm_cell *cell)
     bool has_lengths = cell->work->array[OPD_LSTM_LENGTHS].value != NULL;
     int64_t length = has_lengths ? (int64_t)at(cell, OPD_LSTM_LENGTHS, cell->n) : lstm->steps;
     for (int64_t k = 0; k < lstm->hidden; k++) {
-        cell->h[k] = (measured){ at(cell, OPD_LSTM_INITIAL_H, state + k), 0 };
-        cell->c[k] = (measured){ at(cell, OPD_LSTM_INITIAL_C, state + k), 0 };
+        cell->h[k] = (measured){ .value = at(cell, OPD_LSTM_INITIAL_H, state + k) };
+        cell->c[k] = (measured){ .value = at(cell, OPD_LSTM_INITIAL_C, state + k) };
     }
     for (int64_t i = 0; i < length; i++) {
         int64_t step = opd_lstm_is_reverse(lstm, cell->direction) ? length - 1 - i : i;

@@ -10,6 +10,7 @@
 
 #include <opsdebug/memory.h>
 
+#include "../definition_range.h"
 #include "../rows/mantissa_round.h"
 #include "axes.h"
 #include "integers.h"
@@ -69,10 +70,11 @@ static void reduce_floats(opd_definition_work *work, opd_reduction kind, const b
         } else if (kind == OPD_REDUCE_L2) {
             out->value[i] = opd_round(work, sqrtl(out->value[i]));
         }
-        if (out->gauge != NULL) {
-            out->gauge[i] = kind == OPD_REDUCE_L2     ? out->value[i]
-                            : kind == OPD_REDUCE_MEAN ? out->gauge[i] / terms
-                                                      : out->gauge[i];
+        if (out->gauge != NULL && kind == OPD_REDUCE_L2) {
+            out->gauge[i] = out->value[i];
+        } else if (out->gauge != NULL && kind == OPD_REDUCE_MEAN) {
+            /* Where the sum leaves the range, the mean may become anything. */
+            out->gauge[i] = opd_is_beyond_range(work, out->gauge[i]) ? (long double)INFINITY : out->gauge[i] / terms;
         }
     }
 }

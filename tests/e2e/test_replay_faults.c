@@ -30,6 +30,10 @@ static opd_replay_result copy_under(const char *mode, const char *settings, opd_
     if (strcmp(mode, "hang") == 0) { /* any other misdeed ends by itself, however busy the machine is */
         options.timeout_ms = 500;
     }
+    if (strcmp(mode, "sleep") == 0 || strcmp(mode, "nap") == 0) {
+        options.timeout_ms = 300;
+        options.is_timeout_cpu = true;
+    }
     setenv("BAD_BLAS", mode, 1);
     opd_replay_result result = handmade_replay(&item, NULL, &options);
     setenv("BAD_BLAS", "", 1);
@@ -203,6 +207,16 @@ static void fault_in_a_thread_of_the_library_is_placed(void **state)
     assert_int_equal(result.observed.outcome, OPD_OUTCOME_OOB_READ);
     assert_string_equal(result.observed.operand, "x");
     assert_non_null(strstr(result.observed.reason, "in a thread of the library"));
+}
+
+static void a_limit_of_cpu_time_accuses_who_sleeps_for_ever_and_nobody_slow(void **state)
+{
+    opd_replay_result result = copy_under("sleep", "n=4", OPD_GUARD_NONE, 1);
+    (void)state;
+    assert_int_equal(result.observed.outcome, OPD_OUTCOME_HANG);
+    result = copy_under("nap", "n=4", OPD_GUARD_NONE, 1); /* 1.8 s and more */
+    assert_int_equal(result.observed.outcome, OPD_OUTCOME_OK);
+    assert_true(result.run_ns > UINT64_C(1800000000));
 }
 
 static void changed_input_is_reported(void **state)
@@ -390,6 +404,7 @@ int main(void)
         cmocka_unit_test(stray_reads_are_found_by_guards),
         cmocka_unit_test(stray_read_without_guards_shows_as_a_canary),
         cmocka_unit_test(fault_in_a_thread_of_the_library_is_placed),
+        cmocka_unit_test(a_limit_of_cpu_time_accuses_who_sleeps_for_ever_and_nobody_slow),
         cmocka_unit_test(changed_input_is_reported),
         cmocka_unit_test(output_never_written_is_told),
         cmocka_unit_test(repeats_start_alike_and_are_counted),

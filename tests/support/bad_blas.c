@@ -47,6 +47,14 @@ static int deep(volatile char *above)
 __attribute__((noinline)) static void misbehave(const double *x, int n)
 {
     pthread_t thread;
+    if (is_mode("sleep")) {
+        for (;;) {
+            pause();
+        }
+    }
+    for (int i = 0; is_mode("nap") && i < 1800; i++) { /* slow, and still at work */
+        usleep(1000);
+    }
     if (is_mode("hang")) {
         for (volatile int spin = 0;; spin = spin == 0) {
         }

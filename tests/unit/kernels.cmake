@@ -16,6 +16,7 @@ endforeach()
 # Private headers of kernels/ are opened for it: kernels come from libraries otherwise.
 opd_add_test(test_definition ${CMAKE_CURRENT_LIST_DIR}/test_definition.c LABEL unit LINK opd_kernels opd_proto m)
 target_include_directories(test_definition PRIVATE ${CMAKE_SOURCE_DIR}/kernels)
+opd_add_test(test_definition_range ${CMAKE_CURRENT_LIST_DIR}/test_definition_range.c LABEL unit LINK opd_kernels opd_proto m)
 
 # Against numpy, run as a process of its own.
 opd_add_test(test_normalize_numpy ${CMAKE_CURRENT_LIST_DIR}/test_normalize_numpy.c ${CMAKE_CURRENT_LIST_DIR}/numpy_process.c

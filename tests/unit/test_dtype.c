@@ -54,6 +54,15 @@ static void properties_are_as_pinned(void **state)
     }
 }
 
+static void the_largest_number_has_none_above_it(void **state)
+{
+    (void)state;
+    assert_true(opd_dtype_largest(OPD_F32) == (double)FLT_MAX && opd_dtype_largest(OPD_C64) == (double)FLT_MAX);
+    assert_true(opd_dtype_largest(OPD_F64) == DBL_MAX && opd_dtype_largest(OPD_C128) == DBL_MAX);
+    assert_true(opd_dtype_largest(OPD_F16) == 65504 && opd_dtype_largest(OPD_BF16) == 0x1.FEp127);
+    assert_true(opd_dtype_largest(OPD_I32) == 0 && opd_dtype_largest(OPD_BOOL) == 0);
+}
+
 static void unknown_codes_are_harmless(void **state)
 {
     (void)state;
@@ -93,6 +102,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(onnx_numbers_are_those_of_its_schema),
         cmocka_unit_test(properties_are_as_pinned),
+        cmocka_unit_test(the_largest_number_has_none_above_it),
         cmocka_unit_test(unknown_codes_are_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
