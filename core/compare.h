@@ -3,6 +3,7 @@
 #ifndef OPD_CORE_COMPARE_H
 #define OPD_CORE_COMPARE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,7 @@ typedef struct opd_compare_loops {
     void (*keys_f32)(opd_block_keys *keys, const float *got, const float *want, size_t count);
     void (*keys)(opd_block_keys *keys, const double *want, const double *error, const double *unit, size_t count);
     uint32_t (*count_equal)(const uint32_t *keys, size_t count, uint32_t wanted);
+    bool (*is_same_f32)(const float *got, const float *want, size_t count); /* the same bits, all finite */
 } opd_compare_loops;
 
 extern const opd_compare_loops opd_compare_base;

@@ -177,6 +177,19 @@ static void keys_f64(opd_block_keys *keys, const double *want, const double *err
     find_largest(keys, count);
 }
 
+/* Greatest exponent field of want, and any bit that differs: two integer operations an element, so that memory sets the pace. */
+static bool is_same_f32(const float *got, const float *want, size_t count)
+{
+    uint32_t other = 0;
+    uint32_t largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t size = bits_of(want[i]) & 0x7f800000U;
+        other |= bits_of(got[i]) ^ bits_of(want[i]);
+        largest = size > largest ? size : largest;
+    }
+    return other == 0 && largest < 0x7f800000U;
+}
+
 static uint32_t count_equal(const uint32_t *keys, size_t count, uint32_t wanted)
 {
     uint32_t equal = 0;
@@ -192,4 +205,5 @@ const opd_compare_loops OPD_COMPARE = {
     .keys_f32 = keys_f32,
     .keys = keys_f64,
     .count_equal = count_equal,
+    .is_same_f32 = is_same_f32,
 };

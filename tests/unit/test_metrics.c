@@ -205,6 +205,48 @@ static void nan_and_infinity_are_classes(void **state)
     assert_true(metrics.cosine == 1 && metrics.max_abs == 0 && metrics.max_abs_at == -1);
 }
 
+/* Equal bits from start to end, but for one element anywhere; zeros of both signs are equal, NaN and Inf are not finite, equal or not. */
+static void one_element_decides_whether_arrays_are_equal(void **state)
+{
+    static const char *const isas[] = { "base", NULL };
+    enum { COUNT = 2500 };
+    static const int places[] = { 0, 1023, 1024, 2047, 2048, 2499 };
+    static float memory[2][COUNT];
+    opd_metrics metrics;
+    opd_tensor view[2];
+    const int64_t count = COUNT;
+    (void)state;
+    for (size_t round = 0; round < 2 * OPD_COUNT(places); round++) {
+        int at = places[round / 2];
+        assert_true(opd_kernels_choose(isas[round % 2]));
+        for (int i = 0; i < 2; i++) {
+            opd_tensor_contiguous(&view[i], OPD_F32, 1, &count, memory[i]);
+            for (int k = 0; k < COUNT; k++) {
+                memory[i][k] = (float)(k - 1000) * 0.5F;
+            }
+        }
+        assert_int_equal(opd_metrics_compare(&metrics, &view[0], &view[1]), OPD_OK);
+        check(&metrics, &view[0], &view[1]);
+        assert_true(metrics.count == COUNT && metrics.finite == COUNT && metrics.decade[0] == COUNT);
+        assert_true(metrics.differing == 0 && metrics.cosine == 1 && metrics.slope == 1 && metrics.max_abs_at == -1);
+        memory[0][at] += 1;
+        assert_int_equal(opd_metrics_compare(&metrics, &view[0], &view[1]), OPD_OK);
+        check(&metrics, &view[0], &view[1]);
+        assert_true(metrics.differing == 1 && metrics.first_differing == at && metrics.max_abs == 1);
+        memory[0][at] = 0.0F;
+        memory[1][at] = -0.0F;
+        assert_int_equal(opd_metrics_compare(&metrics, &view[0], &view[1]), OPD_OK);
+        assert_true(metrics.differing == 0 && metrics.finite == COUNT);
+        memory[0][at] = memory[1][at] = INFINITY;
+        assert_int_equal(opd_metrics_compare(&metrics, &view[0], &view[1]), OPD_OK);
+        assert_true(metrics.differing == 0 && metrics.finite == COUNT - 1 && metrics.count == COUNT);
+        memory[0][at] = memory[1][at] = NAN;
+        assert_int_equal(opd_metrics_compare(&metrics, &view[0], &view[1]), OPD_OK);
+        assert_true(metrics.differing == 0 && metrics.finite == COUNT - 1);
+    }
+    assert_true(opd_kernels_choose(NULL));
+}
+
 static void running_out_of_memory_is_an_error(void **state)
 {
     (void)state;
@@ -225,9 +267,12 @@ static void running_out_of_memory_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(figures_are_their_definitions),      cmocka_unit_test(strides_and_shapes_do_not_matter),
-        cmocka_unit_test(a_line_through_the_points_is_found), cmocka_unit_test(nan_and_infinity_are_classes),
+        cmocka_unit_test(figures_are_their_definitions),
+        cmocka_unit_test(strides_and_shapes_do_not_matter),
+        cmocka_unit_test(a_line_through_the_points_is_found),
+        cmocka_unit_test(nan_and_infinity_are_classes),
         cmocka_unit_test(running_out_of_memory_is_an_error),
+        cmocka_unit_test(one_element_decides_whether_arrays_are_equal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
