@@ -111,7 +111,12 @@ static int run(const opd_command *self, int argc, char **argv)
     opd_bundle *bundle = NULL;
     opd_view_report report = { 0 };
     opd_command_parse(self, &o.shared, argc, argv);
-    opd_status status = opd_conversion_check(&o.files);
+    static const opd_output_kind kinds[OPD_VIEW_FORMATS] = {
+#define OPD_X(name, id, suffix) [OPD_VIEW_##name] = OPD_OUTPUT_##name,
+        OPD_VIEW_LIST(OPD_X)
+#undef OPD_X
+    };
+    opd_status status = opd_conversion_check(&o.files, kinds[o.format]);
     if (status == OPD_OK) {
         status = opd_source_open(&bundle, o.files.path, &o.shared);
     }

@@ -111,7 +111,7 @@ static void import_one(import_list *list, size_t index, const import_options *o,
         status = opd_fail(OPD_E_IO, "%s is the bundle of another test of this name", path);
     }
     if (status == OPD_OK) {
-        status = opd_output_check("-o", path, test->model);
+        status = opd_output_check("-o", path, test->model, OPD_OUTPUT_BUNDLE);
     }
     if (status == OPD_OK) {
         status = opd_onnx_test_import(test, path);

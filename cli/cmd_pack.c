@@ -57,7 +57,7 @@ static int run(const opd_command *self, int argc, char **argv)
     o.store = getenv("OPSDEBUG_STORE");
     o.store = o.store != NULL && o.store[0] != '\0' ? o.store : NULL;
     opd_command_parse(self, &o.shared, argc, argv);
-    if (opd_conversion_check(&o.files) != OPD_OK || pack(&is_list, &o) != OPD_OK) {
+    if (opd_conversion_check(&o.files, OPD_OUTPUT_BUNDLE) != OPD_OK || pack(&is_list, &o) != OPD_OK) {
         return opd_trouble();
     }
     if (o.shared.is_json) {

@@ -138,12 +138,12 @@ static opd_status reduce(reduction *work, reduce_options *o)
 /* None of the files may be another one. */
 static opd_status check_outputs(const reduce_options *o)
 {
-    opd_status status = opd_conversion_check(&o->files);
+    opd_status status = opd_conversion_check(&o->files, OPD_OUTPUT_BUNDLE);
     if (status == OPD_OK && o->emit_c != NULL) {
-        status = opd_output_check("--emit-c", o->emit_c, o->files.path);
+        status = opd_output_check("--emit-c", o->emit_c, o->files.path, OPD_OUTPUT_PROGRAM);
     }
     if (status == OPD_OK && o->emit_c != NULL) {
-        status = opd_output_check("--emit-c", o->emit_c, o->files.out);
+        status = opd_output_check("--emit-c", o->emit_c, o->files.out, OPD_OUTPUT_PROGRAM);
     }
     return status;
 }

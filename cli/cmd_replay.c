@@ -300,7 +300,24 @@ static void print_one(const task *job, const replay_options *o)
     print_next(job, o);
 }
 
-static opd_status print_list(const task_list *list)
+/* The distinct errors one after another, each once. Returns their number, as far as neighbours tell. */
+static size_t print_errors(const task_list *list)
+{
+    const char *last = "";
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const task *job = &list->items[i];
+        if (job->status != OPD_OK && strcmp(job->error, last) != 0) {
+            fprintf(stderr, "ops-debug: %s\n", job->error);
+            last = job->error;
+            count++;
+        }
+    }
+    return count;
+}
+
+/* The same error of all calls has been said. */
+static opd_status print_list(const task_list *list, bool is_one_error)
 {
     static const char *const titles[] = { "BUNDLE", "CALL", "RECORDED", "ANSWER" };
     opd_table *table = NULL;
@@ -314,7 +331,9 @@ static opd_status print_list(const task_list *list)
                        job->subject.call.name);
         opd_phrase_failure(words, sizeof words, &job->subject.failure);
         opd_table_cell(table, 2, "%s", job->subject.has_failure ? words : "");
-        opd_table_cell(table, 3, "%s%s%s", job->answer.text, job->error[0] != '\0' ? ": " : "", job->error);
+        bool has_own_error = job->error[0] != '\0' && !is_one_error;
+        opd_table_cell(table, 3, "%s%s%s", job->answer.text, has_own_error ? ": " : "",
+                       has_own_error ? job->error : "");
     }
     return status == OPD_OK ? opd_table_print(table) : status;
 }
@@ -448,11 +467,7 @@ static int report(const task_list *list, const replay_options *o)
     if (o->shared.is_json) {
         return print_json(list, exit_status);
     }
-    for (size_t i = 0; i < list->count; i++) {
-        if (list->items[i].status != OPD_OK) {
-            fprintf(stderr, "ops-debug: %s\n", list->items[i].error);
-        }
-    }
+    bool is_one_error = print_errors(list) == 1 && count_answers(list, OPD_EXIT_TROUBLE) > 1;
     if (o->shared.is_quiet) {
         return exit_status;
     }
@@ -463,7 +478,7 @@ static int report(const task_list *list, const replay_options *o)
         opd_unread_print(&list->unread, list->paths.count);
         return exit_status;
     }
-    if (list->count > 1 && print_list(list) != OPD_OK) {
+    if (list->count > 1 && print_list(list, is_one_error) != OPD_OK) {
         return opd_trouble();
     }
     if (list->paths.count > 1 || list->count > 1) {
@@ -485,7 +500,7 @@ static int run(const opd_command *self, int argc, char **argv)
     opd_command_parse(self, &o.shared, argc, argv);
     o.trial.replay.lazy_reference = !o.shared.is_json && o.shared.verbosity <= 0;
     bool is_folder = opd_path_is_directory(o.path);
-    opd_status status = o.junit != NULL ? opd_output_check("--junit", o.junit, o.path) : OPD_OK;
+    opd_status status = o.junit != NULL ? opd_output_check("--junit", o.junit, o.path, OPD_OUTPUT_JUNIT) : OPD_OK;
     if (status == OPD_OK) {
         status = opd_paths_add(&list.paths, o.path);
     }

@@ -101,7 +101,8 @@ static int run(const opd_command *self, int argc, char **argv)
     if (opd_path_is_directory(o.files.path) || o.files.out == NULL) {
         return recover(&o);
     }
-    if (opd_conversion_check(&o.files) != OPD_OK || opd_salvage(&report, o.files.path, o.files.out) != OPD_OK) {
+    if (opd_conversion_check(&o.files, OPD_OUTPUT_BUNDLE) != OPD_OK ||
+        opd_salvage(&report, o.files.path, o.files.out) != OPD_OK) {
         return opd_trouble();
     }
     if (o.shared.is_json) {

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <opsdebug/bundle.h>
 #include <opsdebug/memory.h>
 
 #include "screen.h"
@@ -207,26 +208,62 @@ static bool is_same_file(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-opd_status opd_output_check(const char *flag, const char *out, const char *other)
+/* Is the text in the first few thousand bytes of the file? */
+static bool has_mark(const char *path, const char *mark)
 {
+    char start[4096];
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) {
+        return false;
+    }
+    size_t size = fread(start, 1, sizeof start, file);
+    (void)fclose(file);
+    return memmem(start, size, mark, strlen(mark)) != NULL;
+}
+
+static bool is_of_kind(const char *path, const char *mark)
+{
+    if (mark != NULL) {
+        return has_mark(path, mark);
+    }
+    opd_bundle *bundle = NULL;
+    bool is_bundle = opd_bundle_open(&bundle, path) == OPD_OK;
+    opd_bundle_close(bundle);
+    return is_bundle;
+}
+
+opd_status opd_output_check(const char *flag, const char *out, const char *other, opd_output_kind kind)
+{
+    static const struct {
+        const char *called, *mark;
+    } kinds[] = {
+#define OPD_X(name, called, mark) [OPD_OUTPUT_##name] = { called, mark },
+        OPD_OUTPUT_LIST(OPD_X)
+#undef OPD_X
+    };
     struct stat info;
     if (out[0] == '\0') {
         return opd_fail(OPD_E_INVALID, "%s: the name of the file is empty", flag);
     }
+    bool is_there = stat(out, &info) == 0;
     /* Files are written aside and renamed: a device or a pipe would be replaced, not written to. */
-    if (stat(out, &info) == 0 && !S_ISREG(info.st_mode)) {
+    if (is_there && !S_ISREG(info.st_mode)) {
         return opd_fail(OPD_E_IO, "%s: cannot create %s: %s", flag, out,
                         S_ISDIR(info.st_mode) ? "it is a directory" : "it is no regular file");
     }
     if (is_same_file(out, other)) {
         return opd_fail(OPD_E_INVALID, "%s: %s has another part in this command; give another name", flag, out);
     }
+    if (is_there && info.st_size > 0 && !is_of_kind(out, kinds[kind].mark)) {
+        return opd_fail(OPD_E_IO, "%s: %s is there and is no %s: remove it, or give another name", flag, out,
+                        kinds[kind].called);
+    }
     return OPD_OK;
 }
 
-opd_status opd_conversion_check(const opd_conversion *files)
+opd_status opd_conversion_check(const opd_conversion *files, opd_output_kind kind)
 {
-    return opd_output_check("-o", files->out, files->path);
+    return opd_output_check("-o", files->out, files->path, kind);
 }
 
 int opd_trouble(void)

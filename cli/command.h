@@ -76,13 +76,28 @@ typedef struct opd_conversion {
 /* ARGP_ERR_UNKNOWN when the key is none of these; a usage error when one of the two files is not named. */
 error_t opd_conversion_parse(int key, char *arg, const struct argp_state *state, opd_conversion *files,
                              const char *file);
+/* Kinds of file that commands write: name, how it is called, a text near the start of every one; of a bundle none. */
+#define OPD_OUTPUT_LIST(X)                                           \
+    X(BUNDLE, "bundle of ops-debug", NULL)                           \
+    X(PROGRAM, "program of ops-debug", "cc -std=c17 -Wall -Wextra ") \
+    X(JUNIT, "JUnit report", "<testsuite")                           \
+    X(PERFETTO, "trace of ops-debug", "opsdebug.producer")           \
+    X(CHROME, "trace of ops-debug", "{\"otherData\":{\"base_ns\"")   \
+    X(CSV, "table of ops-debug", "type,pid,tid,row,name,")
+
+typedef enum opd_output_kind {
+#define OPD_X(name, called, mark) OPD_OUTPUT_##name,
+    OPD_OUTPUT_LIST(OPD_X)
+#undef OPD_X
+} opd_output_kind;
 /*
- * May out, the value of flag, be written? other: a file of the same command.
- * errors    E_INVALID the name is empty or leads to other; E_IO something else than a regular file has it.
+ * May out, the value of flag, be written as a file of this kind? other: a file of the same command.
+ * errors    E_INVALID the name is empty or leads to other; E_IO a file is there that is neither empty nor of the kind,
+ *           or something else than a regular file.
  */
-opd_status opd_output_check(const char *flag, const char *out, const char *other);
+opd_status opd_output_check(const char *flag, const char *out, const char *other, opd_output_kind kind);
 /* The same for -o, against the bundle that is read. */
-opd_status opd_conversion_check(const opd_conversion *files);
+opd_status opd_conversion_check(const opd_conversion *files, opd_output_kind kind);
 
 /* Prints the thread's error text as the program's one line; the exit status of a failure is returned. */
 int opd_trouble(void);

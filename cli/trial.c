@@ -333,7 +333,7 @@ void opd_trial_print_options(FILE *to, const opd_trial_options *options)
 const char *opd_trial_reduced_stem(const char *path)
 {
     const opd_conversion files = { .path = path, .out = "min" OPD_SUFFIX };
-    return opd_conversion_check(&files) == OPD_OK ? "min" : "smaller";
+    return opd_conversion_check(&files, OPD_OUTPUT_BUNDLE) == OPD_OK ? "min" : "smaller";
 }
 
 void opd_trial_print_reduce(const char *path, const opd_trial_options *options, const opd_replay_result *result,

@@ -20,6 +20,7 @@ COMMANDS = {
     "salvage": ["salvage", "{}", "-o", "out.opsb"],
     "pack": ["pack", "{}", "-o", "out.opsb"],
 }
+FORMATS = ("perfetto", "chrome", "csv")
 TAKES_FOLDERS = {"show", "replay", "group"}
 
 
@@ -220,6 +221,37 @@ def same_file_twice(check):
         print("a file that was named as output in vain has changed")
 
 
+def what_is_there_is_kept(check):
+    """Only a file of the kind that is to be written is replaced, or an empty one."""
+    notes = check.folder / "notes"
+    notes.write_text("what nobody has twice\n")
+    for command, extra in (("reduce", []), ("pack", []), ("salvage", []), *(("export", ["--format", f]) for f in FORMATS)):
+        check.run([command, "nan.opsb", "-o", "notes", *extra], 3, ["-o", "notes is there"])
+    for name in ("notes", "fine.opsb"):
+        check.run(["reduce", "nan.opsb", "-o", "out.opsb", "--emit-c", name], 3, ["--emit-c", f"{name} is there"])
+        check.run(["replay", "nan.opsb", "--junit", name], 3, ["--junit", f"{name} is there"])
+        check.run(["export", "nan.opsb", "-o", name, "--format", "csv"], 3, [f"{name} is there"])
+    if notes.read_text() != "what nobody has twice\n":
+        check.failed += 1
+        print("a file of another kind was replaced")
+    (check.folder / "again.xml").write_text("")
+    for form in FORMATS:
+        for _ in range(2):
+            check.run(["export", "nan.opsb", "-o", form, "--format", form], 0, lines=0)
+    for _ in range(2):
+        check.run(["pack", "nan.opsb", "-o", "again.opsb"], 0, lines=0)
+        check.run(["replay", "nan.opsb", "-q", "--junit", "again.xml"], 1, lines=0)
+        check.run(["reduce", "nan.opsb", "-q", "-o", "again.opsb", "--emit-c", "again.c"], 0, lines=0)
+
+
+def one_cause_is_said_once(check):
+    """What no call of a bundle can do is one line, however many calls there are."""
+    subprocess.run([check.build / "tests/make_bundle", "several", check.folder / "several.opsb"], check=True)
+    check.run(["replay", "several.opsb"], 0, lines=0)
+    check.run(["replay", "several.opsb", "--library", "nosuch.so"], 3, ["nosuch.so"])
+    check.run(["replay", "several.opsb", "--core", "Bulldozer"], 3, ["Bulldozer"])
+
+
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="bad-input-"))
@@ -232,6 +264,8 @@ def main():
         operators_and_selectors(check)
         mixed_folder(check)
         same_file_twice(check)
+        what_is_there_is_kept(check)
+        one_cause_is_said_once(check)
     finally:
         shutil.rmtree(folder)
     print(f"{check.count} commands, {check.failed} wrong")

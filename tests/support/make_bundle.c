@@ -101,6 +101,15 @@ static opd_status write_fine(opd_writer *writer)
     return write_gemm(writer, 3, 1, 2.0);
 }
 
+static opd_status write_several(opd_writer *writer)
+{
+    opd_status status = OPD_OK;
+    for (uint64_t i = 1; i <= 3 && status == OPD_OK; i++) {
+        status = write_gemm(writer, 3, i, 2.0);
+    }
+    return status;
+}
+
 /* A failure of an operator that no build knows. */
 static opd_status write_unknown(opd_writer *writer)
 {
@@ -120,6 +129,7 @@ static const struct {
 } kinds[] = {
     { "nan", "failure", OPD_FORMAT_VERSION, write_nan },
     { "fine", "run", OPD_FORMAT_VERSION, write_fine },
+    { "several", "run", OPD_FORMAT_VERSION, write_several },
     { "unknown-operator", "failure", OPD_FORMAT_VERSION, write_unknown },
     { "other-version", "failure", OPD_FORMAT_VERSION + 98, write_nan },
 };
