@@ -66,12 +66,10 @@ static opd_status halve(const searching *self, int low, int high)
         int middle = low + (high - low) / 2;
         int at = -1;
         status = look_from(&at, self, middle, high, 1);
-        if (status == OPD_OK && at < 0) {
-            high = middle; /* all of the upper half is missing */
-        } else if (status == OPD_OK && self->found->state[at] == OPD_STAGE_WRONG) {
-            high = middle; /* from there to the one found nothing can be had */
-        } else {
+        if (status == OPD_OK && at >= 0 && self->found->state[at] != OPD_STAGE_WRONG) {
             low = at;
+        } else {
+            high = middle; /* the upper half is missing as a whole, or up to the wrong one that was found */
         }
     }
     return status;

@@ -138,6 +138,22 @@ static void close_up(opd_tensor *view)
     }
 }
 
+static opd_status resize(opd_operand *operand, int index, const opd_value *symbol, int64_t value)
+{
+    opd_tensor *view = &operand->view;
+    bool changed = false;
+    for (int d = 0; has_sizes(operand) && d < view->rank; d++) {
+        if (has_bit(symbol, bit_of(index, d)) && view->shape[d] != value) {
+            view->shape[d] = value;
+            changed = true;
+        }
+    }
+    if (changed) {
+        close_up(view);
+    }
+    return !changed || opd_tensor_check(view) == OPD_OK ? OPD_OK : opd_fail_in(OPD_E_INVALID, "%s", operand->name);
+}
+
 opd_status opd_infer_set(opd_call *call, const char *name, int64_t value)
 {
     opd_value *symbol = NULL;
@@ -149,19 +165,9 @@ opd_status opd_infer_set(opd_call *call, const char *name, int64_t value)
     }
     symbol->i = value;
     for (int i = 0; i < call->operand_count; i++) {
-        opd_tensor *view = &call->operands[i].view;
-        bool changed = false;
-        for (int d = 0; has_sizes(&call->operands[i]) && d < view->rank; d++) {
-            if (has_bit(symbol, bit_of(i, d)) && view->shape[d] != value) {
-                view->shape[d] = value;
-                changed = true;
-            }
-        }
-        if (changed) {
-            close_up(view);
-        }
-        if (changed && opd_tensor_check(view) != OPD_OK) {
-            return opd_fail_in(OPD_E_INVALID, "%s", call->operands[i].name);
+        opd_status status = resize(&call->operands[i], i, symbol, value);
+        if (status != OPD_OK) {
+            return status;
         }
     }
     for (int a = 0; a < call->attr_count && a < LISTED_ATTRS; a++) {

@@ -161,6 +161,8 @@ def recorders_into_one_folder_are_all_whole():
 
 def limited_address_space_stays_the_programs():
     """Short of a gigabyte beyond what is in use the recorder takes a few megabytes: OpenBLAS that gets no memory tries for ever."""
+    if SANITIZED:
+        raise Skip("the sanitizer's shadow needs terabytes of addresses")
     need_numpy()
     text = script("""
         import resource, numpy as np

@@ -32,14 +32,14 @@ def recorded_at_length():
     with tempfile.TemporaryDirectory() as out:
         report = os.path.join(out, "report.json")
         done = subprocess.run([OPS_DEBUG, "record", "-q", "--capture", "meta", "--report", report, "-o", out, "--",
-                               os.path.join(TESTS, "soak_victim"), str(CALLS)], capture_output=True, text=True)
+                               os.path.join(TESTS, "soak_victim"), str(CALLS)], stdout=subprocess.PIPE, text=True)
         assert done.returncode == 0, done
         made, first_kib, last_kib = (int(word) for word in done.stdout.split())
         with open(report) as file:
             document = json.load(file)
     counted = document["calls"] + document["dropped"]
     print(f"{made} calls made, {document['calls']} written, {document['dropped']} counted as overwritten, in {document['processes']} processes; "
-          f"memory of the program {first_kib} KiB after a tenth, {last_kib} KiB at the end")
+          f"memory of the program {first_kib} KiB after a tenth, {last_kib} KiB at the end", flush=True)
     assert counted == made, (counted, made)
     assert last_kib < first_kib + 16 * 1024, "it grows"
     assert sessions() <= before, "left in shared memory"
@@ -48,9 +48,11 @@ def recorded_at_length():
 def killed_at_random():
     """The program counts its calls in a file as they return; what is recorded may be one more, the one in flight, never less."""
     seed = random.randrange(2**32)
-    print(f"{KILLS} random kills, seed {seed}")
+    print(f"{KILLS} random kills, seed {seed}", flush=True)
     chance = random.Random(seed)
-    for _ in range(KILLS):
+    for kill in range(KILLS):
+        if kill % 50 == 0:
+            print(f"{kill} of {KILLS} kills", flush=True)
         with tempfile.TemporaryDirectory() as out:
             count = os.path.join(out, "count")
             recorder = subprocess.Popen([OPS_DEBUG, "record", "-q", "-o", os.path.join(out, "run"), "--",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * soak_victim CALLS: 8 threads that share that many small calls; now and then one forks a child that calls, and loads and unloads a library.
- * Prints the calls made, children's included, and the resident KiB after a tenth of them and at the end.
+ * How far the first thread is goes to standard error. Prints the calls made, children's included, and the resident KiB
+ * after a tenth of them and at the end.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -66,6 +67,7 @@ static void *work(void *context)
         done = next;
         if (*is_first != 0) {
             fork_and_load();
+            fprintf(stderr, "%d of %d parts of %ld calls\n", part + 1, CHILDREN, share * THREADS);
         }
     }
     return NULL;
