@@ -60,7 +60,8 @@ def missing_commands(build, readme):
     """Commands of the program without a row in the table, with another summary, and rows of no command."""
     said = subprocess.run([build / "ops-debug", "--help"], capture_output=True, text=True, check=True).stdout
     have = dict(re.findall(r"^  (\w+) {2,}(\S.*)$", said[said.index("Commands:"):said.index("Example:")], re.M))
-    told = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", readme, re.M))
+    table = re.search(r"^\| command \| does \|\n((?:\|.*\n)+)", readme, re.M).group(1)
+    told = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.M))
     return sorted(name for name in have.keys() | told.keys() if have.get(name) != told.get(name))
 
 
