@@ -38,8 +38,8 @@ def record(options, command, **more):
         return done.stdout, size_of(out) / int(re.search(r"^ops-debug: (\d+) calls? in", done.stderr, re.M).group(1))
 
 
-def recorded(capture, *words, budget="256M"):
-    return record(["--capture", capture, "--budget", budget], [os.path.join(HERE, "recorder_loop"), *words])[0]
+def recorded(capture, *words, budget="256M", more=()):
+    return record(["--capture", capture, "--budget", budget, *more], [os.path.join(HERE, "recorder_loop"), *words])[0]
 
 
 def lttng(*words):
@@ -144,21 +144,21 @@ def file(rounds):
 
 
 def data(rounds):
-    seconds = {"no recording": [], "stats": [], "inputs": [], "full": []}
+    seconds = {"no recording": [], "stats": [], "stats, sampled": [], "inputs": [], "full": []}
     memory = {name: [] for name in seconds}
     words = ("data", str(DATA_CALLS), str(DATA_MIB))
     for _ in range(max(3, rounds // 2)):
         for name in seconds:
-            text = loop(*words) if name == "no recording" else recorded(name, *words, budget="64M")
+            text = loop(*words) if name == "no recording" else recorded(name.split(",")[0], *words, budget="64M", more=["--sample-stats"] if "sampled" in name else [])
             seconds[name].append(float(text.split()[0]))
             memory[name].append(int(text.split()[1]))
     gigabytes = DATA_CALLS * DATA_MIB * 2**20 / 1e9
     base = statistics.median(seconds["no recording"])
     print(f"capture of fresh random f32, {DATA_CALLS} calls of {DATA_MIB} MiB, in and out, budget 64 MiB")
-    for name in ("stats", "inputs", "full"):
+    for name in list(seconds)[1:]:
         extra = statistics.median(seconds[name]) - base
         grown = statistics.median(memory[name]) - statistics.median(memory["no recording"])
-        print(f"  {name:8} {gigabytes / extra:6.2f} GB/s of operands a core   memory of the program grows by {grown / 1024:.1f} MiB", flush=True)
+        print(f"  {name:16} {gigabytes / extra:6.2f} GB/s of operands a core   memory of the program grows by {grown / 1024:.1f} MiB", flush=True)
 
 
 SGEMM = """

@@ -38,7 +38,8 @@ enum {
     KEY_TORCH,
     KEY_FIRST,
     KEY_OVERHEAD,
-    KEY_VERIFY
+    KEY_VERIFY,
+    KEY_SAMPLE_STATS
 };
 
 typedef struct record_options {
@@ -64,6 +65,9 @@ static const struct argp_option options[] = {
       0 },
     { "range", KEY_RANGE, "A:B", 0, "Only calls A to B of each thread", 0 },
     { "sample", KEY_SAMPLE, "N", 0, "Keep the data of every N-th call only", 0 },
+    { "sample-stats", KEY_SAMPLE_STATS, NULL, 0,
+      "With --capture stats: statistics, and with them nan and inf, of the first 1024 elements of an operand and 1024 random ones; no digests of larger ones",
+      0 },
     { "first", KEY_FIRST, "N", 0,
       "Read the operands of the first N calls of each kind (operator, dtypes, shapes, attributes) only", 0 },
     { "overhead", KEY_OVERHEAD, "PERCENT", 0,
@@ -125,6 +129,18 @@ static void parse_overhead(const struct argp_state *state, const char *arg, opd_
     record->overhead = percent / 100;
 }
 
+/* Options that another level of capture cannot honour. */
+static void check_levels(const struct argp_state *state, const opd_record_options *record)
+{
+    if (record->verify != 0 && record->capture == OPD_CAPTURE_COUNTS) {
+        opd_usage_error(state, "--verify needs a record of the calls that it runs again: --capture meta is the least");
+    }
+    if (record->sample_stats && record->capture != OPD_CAPTURE_STATS) {
+        opd_usage_error(state,
+                        "--sample-stats is for --capture stats: other levels read operands whole, or not at all");
+    }
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     opd_record_options *record = &((record_options *)state->input)->record;
@@ -156,6 +172,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_BUNDLES:
         record->max_bundles = (uint32_t)opd_parse_count(state, "--bundles", arg, 0, UINT32_MAX);
+        return 0;
+    case KEY_SAMPLE_STATS:
+        record->sample_stats = true;
         return 0;
     case KEY_VERIFY:
         record->verify = (uint32_t)opd_parse_count(state, "--verify", arg, 1, UINT32_MAX);
@@ -197,10 +216,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         opd_usage_error(state, "give the program after --");
         return 0;
     case ARGP_KEY_END:
-        if (record->verify != 0 && record->capture == OPD_CAPTURE_COUNTS) {
-            opd_usage_error(state,
-                            "--verify needs a record of the calls that it runs again: --capture meta is the least");
-        }
+        check_levels(state, record);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -372,6 +388,7 @@ const opd_command opd_command_record = {
                 "  ops-debug record -o one.opsb --trigger exit --match '*gemm' -- ./solve input.dat\n"
                 "  ops-debug record -o run/ --capture full --budget 1G -- ./train\n"
                 "  ops-debug record -o run/ --capture counts -- ./serve\n"
+                "  ops-debug record -o run/ --capture stats --sample-stats -- ./train\n"
                 "  ops-debug record -o run/ --capture meta --verify 1000 -- ./serve\n"
                 "  ops-debug record -o run/ --torch -- /usr/bin/python3 train.py\n",
     .options = options,

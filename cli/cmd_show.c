@@ -276,14 +276,18 @@ static void print_operand(const opd_operand *operand, const opd_bundle *bundle, 
         if (has_health && sides[i].is_shown) {
             opd_phrase_health(words, sizeof words, sides[i].health);
         }
+        bool is_sampled = words[0] != '\0' && (operand->flags & OPD_OPERAND_SAMPLED) != 0;
         if (opd_digest_is_none(sides[i].digest)) {
             snprintf(digest, sizeof digest, "no digest");
         } else {
             opd_digest_print(digest, sides[i].digest);
         }
         bool is_kept = opd_bundle_has_tensor(bundle, sides[i].digest);
-        printf("    %-6s %s%s%s%s\n", sides[i].when, digest, is_kept ? ", kept" : "", words[0] != '\0' ? ", " : "",
-               words);
+        printf("    %-6s %s%s%s", sides[i].when, digest, is_kept ? ", kept" : "", words[0] != '\0' ? ", " : "");
+        if (is_sampled) {
+            printf("sampled %" PRIu64 ": ", sides[i].health->count);
+        }
+        printf("%s\n", words);
     }
 }
 

@@ -114,10 +114,11 @@ json_t *opd_document_failure(const opd_failure *failure)
     return object;
 }
 
-static json_t *health_object(const opd_health *health)
+static json_t *health_object(const opd_health *health, bool is_sampled)
 {
     json_t *object = json_object();
     opd_document_put(object, "count", opd_document_count(health->count));
+    opd_document_put(object, "sampled", json_boolean(is_sampled));
     opd_document_put(object, "nan", opd_document_count(health->nan));
     opd_document_put(object, "pos_inf", opd_document_count(health->pos_inf));
     opd_document_put(object, "neg_inf", opd_document_count(health->neg_inf));
@@ -145,12 +146,13 @@ json_t *opd_document_operand(const opd_operand *operand)
     opd_document_put(object, "flags", json_string(words));
     put_digest(object, "before", &operand->before);
     put_digest(object, "after", &operand->after);
+    bool is_sampled = (operand->flags & OPD_OPERAND_SAMPLED) != 0;
     if ((operand->flags & OPD_OPERAND_HAS_HEALTH) != 0) {
         if ((operand->role & OPD_ROLE_IN) != 0) {
-            opd_document_put(object, "health_before", health_object(&operand->health_before));
+            opd_document_put(object, "health_before", health_object(&operand->health_before, is_sampled));
         }
         if ((operand->role & OPD_ROLE_OUT) != 0) {
-            opd_document_put(object, "health_after", health_object(&operand->health_after));
+            opd_document_put(object, "health_after", health_object(&operand->health_after, is_sampled));
         }
     }
     return object;

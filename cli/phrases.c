@@ -195,6 +195,7 @@ void opd_phrase_operand_flags(char *text, size_t size, const opd_operand *operan
         { OPD_OPERAND_UNREADABLE, "unreadable" },
         { OPD_OPERAND_RETURNED, "returned" },
         { OPD_OPERAND_NOT_KEPT, "not kept" },
+        { OPD_OPERAND_SAMPLED, "statistics sampled" },
         { OPD_OPERAND_KNOWN, "as in an earlier call" },
         { OPD_OPERAND_TRACKED, "by write tracking, not by digest" },
     };

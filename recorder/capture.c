@@ -96,6 +96,26 @@ static bool keeps_inputs(const opd_open_call *open)
     return opd_recorder.control->capture >= OPD_CAPTURE_INPUTS || (open->flags & OPD_OPEN_VERIFY) != 0;
 }
 
+/* Are statistics of a sample enough? An operand that is no larger than one is read as ever. */
+static bool is_sampled(const opd_open_call *open, const opd_tensor *view)
+{
+    return opd_recorder.control->samples_stats != 0 && (open->flags & OPD_OPEN_VERIFY) == 0 &&
+           opd_tensor_existing(view) > OPD_SAMPLE_FIRST + OPD_SAMPLE_RANDOM;
+}
+
+/* Statistics of a sample, another one in each call; false: it cannot be read. */
+static bool take_sample(const opd_slot *slot, const opd_tensor *view, opd_operand_part *part, opd_health *health)
+{
+    bool is_part = false;
+    uint64_t seed = slot->number ^ (uint64_t)slot->tid << 40 ^ (uint64_t)(uintptr_t)view->data;
+    if (!opd_guarded_sample(view, seed, &is_part, health)) {
+        *health = (opd_health){ 0 };
+        return false;
+    }
+    part->flags |= OPD_OPERAND_HAS_HEALTH | (is_part ? OPD_OPERAND_SAMPLED : 0);
+    return true;
+}
+
 /* Content that the kernel fetched for us: kept, digested and summed up from the copy. */
 static void take_fetched(opd_slot *slot, const opd_open_call *open, const opd_tensor *view, opd_operand_part *part)
 {
@@ -219,7 +239,10 @@ static void read_operand(opd_slot *slot, opd_open_call *open, const opd_operand 
     part->flags |= must_read ? 0 : OPD_OPERAND_MUST_NOT_READ;
     bool has_gaps = is_mostly_gaps(&operand->view, opd_crash_guards != 0 ? GAPPY_SPAN : UNGUARDED_SPAN);
     bool is_invalid = (open->flags & OPD_OPEN_BAD_ARGS) != 0;
-    if (!must_read || is_invalid || operand->view.data == NULL || has_gaps) {
+    if (is_sampled(open, &operand->view) && !is_invalid && operand->view.data != NULL) {
+        bool is_read = must_read && take_sample(slot, &operand->view, part, &part->health_before);
+        part->flags |= must_read && !is_read ? OPD_OPERAND_UNREADABLE : 0;
+    } else if (!must_read || is_invalid || operand->view.data == NULL || has_gaps) {
         take_fetched(slot, open, &operand->view, part);
     } else {
         take_plain(slot, open, &operand->view, part);
@@ -302,6 +325,14 @@ static void scan_output(opd_slot *slot, const opd_open_call *open, const opd_ten
     read_part(slot, part_position(open, index), &part);
     opd_process *process = opd_recorder.process;
     void *copy = NULL;
+    if (is_sampled(open, view)) {
+        if (take_sample(slot, view, &part, &part.health_after)) {
+            part.flags |= OPD_PART_HAS_AFTER;
+            write_part(slot, part_position(open, index), &part);
+            judge_health(slot, open, index, &part.health_after);
+        }
+        return;
+    }
     if (opd_recorder.control->capture == OPD_CAPTURE_FULL || (open->flags & OPD_OPEN_VERIFY) != 0) {
         copy = opd_arena_take(process, slot, opd_tensor_packed_bytes(view), &part.place_after, opd_here_populate);
     }

@@ -46,6 +46,7 @@ static void fill_control(opd_control *control, const opd_record_options *options
     control->first = options->first;
     control->overhead = options->overhead;
     control->tracks_writes = !options->ignores_writes;
+    control->samples_stats = options->sample_stats && options->capture == OPD_CAPTURE_STATS;
     control->verify = options->verify_run != NULL ? options->verify : 0;
     control->reads_operands = options->capture > OPD_CAPTURE_META || control->verify != 0;
     control->max_bundles = options->max_bundles;

@@ -38,24 +38,47 @@ static bool is_present(const opd_tensor *view)
     return is_there;
 }
 
-__attribute__((noinline)) bool opd_guarded_scan(const opd_tensor *view, void *copy, opd_digest *digest,
-                                                opd_health *health)
+/* What to read: a scan, or a sample of it (is_part). */
+typedef struct reading {
+    const opd_tensor *view;
+    void *copy;
+    opd_digest *digest;
+    opd_health *health;
+    uint64_t seed;
+    bool *is_part; /* NULL: all of it */
+} reading;
+
+static __attribute__((noinline)) bool read_guarded(const reading *wanted)
 {
     opd_escape escape;
     const uint32_t mode = opd_here_floating();
-    if (opd_crash_guards == 0 && !is_present(view)) {
+    if (opd_crash_guards == 0 && !is_present(wanted->view)) {
         return false;
     }
-    bounds_of(&escape.low, &escape.high, view);
+    bounds_of(&escape.low, &escape.high, wanted->view);
     bool is_mapped = sigsetjmp(escape.jump, 0) == 0;
     if (is_mapped) {
         opd_thread.escape = &escape;
         atomic_signal_fence(memory_order_seq_cst);
-        opd_tensor_scan(view, copy, digest, health);
+        if (wanted->is_part != NULL) {
+            *wanted->is_part = opd_tensor_sample(wanted->health, wanted->view, wanted->seed);
+        } else {
+            opd_tensor_scan(wanted->view, wanted->copy, wanted->digest, wanted->health);
+        }
     } else {
         opd_here_set_floating(mode);
     }
     atomic_signal_fence(memory_order_seq_cst);
     opd_thread.escape = NULL;
     return is_mapped;
+}
+
+bool opd_guarded_scan(const opd_tensor *view, void *copy, opd_digest *digest, opd_health *health)
+{
+    return read_guarded(&(reading){ .view = view, .copy = copy, .digest = digest, .health = health });
+}
+
+bool opd_guarded_sample(const opd_tensor *view, uint64_t seed, bool *is_part, opd_health *health)
+{
+    return read_guarded(&(reading){ .view = view, .health = health, .seed = seed, .is_part = is_part });
 }

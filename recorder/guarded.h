@@ -12,5 +12,7 @@
  * the middle, so the floating-point mode is given back here.
  */
 bool opd_guarded_scan(const opd_tensor *view, void *copy, opd_digest *digest, opd_health *health);
+/* Likewise opd_tensor_sample(), which tells *is_part. */
+bool opd_guarded_sample(const opd_tensor *view, uint64_t seed, bool *is_part, opd_health *health);
 
 #endif

@@ -61,6 +61,7 @@ typedef struct opd_control {
     uint32_t per_failure;    /* bundles of one kind of failure that come at once; then one in OPD_FAILURE_PAUSE_NS */
     uint32_t verify;         /* one call in so many is run again on the reference; 0 = none */
     uint32_t reads_operands; /* of any call */
+    uint32_t samples_stats;  /* statistics of operands are those of a sample */
     uint32_t has_tsc;        /* records carry TSC ticks, else CLOCK_MONOTONIC ns */
     uint64_t budget;
     uint64_t range_first, range_last;

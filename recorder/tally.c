@@ -29,10 +29,12 @@ static void count_operands(opd_record_report *report, opd_record_operator *line,
 {
     for (int i = 0; i < call->operand_count; i++) {
         const opd_operand *operand = &call->operands[i];
-        if (opd_digest_is_none(&operand->before)) {
+        bool is_sampled = (operand->flags & OPD_OPERAND_SAMPLED) != 0 && operand->health_before.count > 0;
+        if (opd_digest_is_none(&operand->before) && !is_sampled) {
             continue;
         }
-        uint64_t bytes = opd_tensor_packed_bytes(&operand->view);
+        uint64_t bytes = is_sampled ? operand->health_before.count * opd_dtype_size(operand->view.dtype)
+                                    : opd_tensor_packed_bytes(&operand->view);
         report->bytes_seen += bytes;
         line->bytes += bytes;
         report->bytes_known += (operand->flags & OPD_OPERAND_KNOWN) != 0 ? bytes : 0;

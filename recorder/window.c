@@ -57,6 +57,8 @@ static opd_status put_notes(opd_writer *writer, const opd_control *control)
           "sampled: operands of one call in %u of a thread were read" },
         { control->first > 0 && reads_operands, control->first,
           "operands of the first %u calls of each kind were read" },
+        { control->samples_stats != 0, 0,
+          "sampled: statistics of operands of more than 2048 elements are those of 2048, no digests" },
         { control->capture == OPD_CAPTURE_COUNTS, 0, "counted: the first call of each kind of a thread has a record" },
     };
     opd_status status = OPD_OK;
@@ -278,6 +280,17 @@ static void place_failure(opd_failure *failure, const opd_shared_trigger *trigge
     }
 }
 
+/* What was found in the output, and that it was not in the inputs, as far as these were looked at. */
+static void describe_born(opd_failure *failure, const opd_shared_trigger *trigger, const opd_call *call,
+                          const char *what)
+{
+    bool is_sampled = trigger->operand >= 0 && trigger->operand < call->operand_count &&
+                      (call->operands[trigger->operand].flags & OPD_OPERAND_SAMPLED) != 0;
+    snprintf(failure->reason, sizeof(failure->reason), "%llu %s in %s%s of %s, none in what it must read%s",
+             (unsigned long long)trigger->bad_count, trigger->outcome == OPD_OUTCOME_NAN_BORN ? "NaN" : "Inf",
+             is_sampled ? "a sample of " : "", failure->operand, what, is_sampled ? ", as far as it was sampled" : "");
+}
+
 /* Where and why, in words, now that the failing call is at hand. */
 static void describe_failure(window *at, opd_call *call)
 {
@@ -294,9 +307,7 @@ static void describe_failure(window *at, opd_call *call)
     switch ((opd_outcome)trigger->outcome) {
     case OPD_OUTCOME_NAN_BORN:
     case OPD_OUTCOME_INF_BORN:
-        snprintf(failure->reason, size, "%llu %s in %s of %s, none in what it must read",
-                 (unsigned long long)trigger->bad_count, trigger->outcome == OPD_OUTCOME_NAN_BORN ? "NaN" : "Inf",
-                 failure->operand, what);
+        describe_born(failure, trigger, call, what);
         break;
     case OPD_OUTCOME_BAD_ARGS:
         given = given != NULL ? given : is_legal ? NULL : text;

@@ -127,6 +127,7 @@ enum {
     OPD_OPERAND_STATE = 1 << 8,      /* state of a random generator: bytes that are no numbers */
     OPD_OPERAND_KNOWN = 1 << 12,     /* its content was that of an earlier call, by digest: it was not copied again */
     OPD_OPERAND_TRACKED = 1 << 13,   /* and by the kernel's word that nobody wrote to it: it was not read again */
+    OPD_OPERAND_SAMPLED = 1 << 14,   /* statistics are those of a sample (opd_tensor_sample), and there is no digest */
 };
 
 typedef struct opd_operand {

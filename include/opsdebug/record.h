@@ -161,6 +161,7 @@ typedef struct opd_record_options {
     const char *match;       /* glob over routine names; NULL = all */
     uint64_t range_first, range_last; /* call numbers in a thread; 0, 0 = all */
     uint32_t sample;         /* keep data of every n-th call; 0, 1 = all */
+    bool sample_stats;       /* at capture level stats: of a sample of large operands (opd_tensor_sample), and no digests of them */
     uint32_t verify;         /* one call in so many is run again on the reference, beside the program; 0 = none */
     opd_verify_fn *verify_run; /* does it; NULL = none */
     void *verify_context;

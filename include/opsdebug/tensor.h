@@ -194,6 +194,14 @@ typedef struct opd_health {
 } opd_health;
 
 void opd_tensor_health(opd_health *out, const opd_tensor *view);
+#define OPD_SAMPLE_FIRST  1024
+#define OPD_SAMPLE_RANDOM 1024
+/*
+ * Health of a sample: the first OPD_SAMPLE_FIRST existing elements in walk order and OPD_SAMPLE_RANDOM random ones, spread over all of it, by seed.
+ * count is that of the sample; first_nan and first_inf are positions in walk order. false: there are no more elements than that, and all were seen.
+ * threads   safe for distinct outputs; allocates nothing; async-signal-safe.
+ */
+bool opd_tensor_sample(opd_health *out, const opd_tensor *view, uint64_t seed);
 /* Only counts NaN and Inf and their first positions (min, max, mean, zero, subnormal stay 0): memory speed. */
 void opd_tensor_nonfinite(opd_health *out, const opd_tensor *view);
 

@@ -234,4 +234,19 @@ def calls_to_verify_are_sampled_and_none_is_left_uncounted():
     assert ops_debug("record", "--capture", "counts", "--verify", "10", "--", "/bin/true").returncode == 2
 
 
+def statistics_are_sampled_only_where_they_are_all_there_is():
+    need_numpy()
+    assert ops_debug("record", "--sample-stats", "--", "/bin/true").returncode == 2
+    out = folder()
+    done = ops_debug("record", "-o", out, "--capture", "stats", "--sample-stats", "--trigger", "exit", "--match", "dgemm", "--",
+                     *script("import numpy as np; np.ones((90, 90)) @ np.ones((90, 90)).copy()"))
+    bundle = os.path.join(out, next(name for name in os.listdir(out) if "requested" in name))
+    shown = ops_debug("show", bundle, "--call", "1" if "dgemm" in ops_debug("show", bundle, "--call", "1").stdout else "2").stdout
+    assert "statistics sampled" in shown and "no digest, sampled 2048: 1 .. 1, mean 1" in shown and "no digest, sampled 2048: 90 .. 90" in shown, shown
+    calls = json.loads(ops_debug("show", bundle, "--json").stdout)["calls"]
+    health = [operand["health_before"] for operand in calls[-1]["operands"] if operand["name"] == "A"]
+    assert health[0]["sampled"] and health[0]["count"] == 2048, health
+    assert done.returncode == 0, done
+
+
 main(globals())

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the recorder sees of programs: recorder_cases.py BUILD CASE."""
 import os
-import re
 import signal
 import struct
 import subprocess
@@ -11,6 +10,8 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from record_harness import *  # noqa: E402,F403
+
+SAMPLED = 1 << 14
 
 
 def numpy_nan_is_caught():
@@ -487,93 +488,28 @@ def state_of_drand48_is_that_of_the_trigger():
     assert found["drand48"][:6] == state.to_bytes(6, "little"), (found, state)
 
 
-def counted(bundle):
-    """Calls by thread and kind, scalars left out: those of a bundle of capture level counts, or of one with a record of each."""
-    calls, kinds = {}, {}
-    for call in bundle.calls:
-        what = re.sub(r", (alpha|beta|c|s)=[^,)]*", "", call["what"])
-        calls[call["thread"], call["number"]] = (call["thread"], call["symbol"], what, call["flags"] & ~0x10)
-    for number, kind in calls.items():
-        kinds[kind] = kinds.get(kind, 0) + (0 if bundle.counts else 1)
-    for count in bundle.counts:
-        kinds[calls[str(count["thread"]), str(count["number"])]] += count["calls"]
-    return kinds
-
-
-def unnumbered(kinds):
-    """Threads by their order: two runs give them other numbers."""
-    threads = sorted({int(kind[0]) for kind in kinds})
-    return {(threads.index(int(kind[0])), *kind[1:]): count for kind, count in kinds.items()}
-
-
-def counts_are_those_of_every_call():
-    """Held against a run with a record of each call: threads, kinds, nesting, calls inside LAPACK."""
+def sampled_statistics_are_told_as_such():
+    """What is no larger than a sample is read as ever; by default all is."""
     need_numpy()
     program = script("""
-        import threading
         import numpy as np
-        a, b = np.ones((8, 8)), np.ones((6, 6), np.float32)
-        def work(times):
-            for i in range(times): a @ a
-            for i in range(2 * times): b @ b.T; b @ b
-            np.linalg.svd(np.arange(63.0).reshape(9, 7))
-        for times in (5, 7):
-            thread = threading.Thread(target=work, args=(times,)); thread.start(); thread.join()
-        work(11)
+        big, small = np.full((300, 300), 1e200), np.ones((20, 20))
+        small @ small.copy()
+        (big @ (big * 2))[0, 0]
         """)
-    meta, counts = (same_as_alone(program, [f"capture={level}"]) for level in ("meta", "counts"))
-    want, got = unnumbered(counted(meta.runs[0])), unnumbered(counted(counts.runs[0]))
-    assert got == want and len(got) > 100, {kind: (want.get(kind), got.get(kind)) for kind in {*want, *got} if want.get(kind) != got.get(kind)}
-    main_dgemm = [count for (thread, symbol, what, _), count in got.items() if thread == 0 and "dgemm" in symbol and "m=8, n=8, k=8" in what]
-    assert main_dgemm == [11], main_dgemm
-    for key in ("calls", "nested", "threads"):
-        assert counts.report[key] == meta.report[key], (key, counts.report, meta.report)
-    assert int(counts.report["kinds"]) == len(counts.runs[0].counts) and counts.report["dropped"] == "0", counts.report
-    assert all(count["ns"] > 0 and count["rest"] == 0 for count in counts.runs[0].counts if count["calls"] > 4)
-
-
-def kinds_beyond_those_told_apart_are_counted_by_operator():
-    need_numpy()
-    run = same_as_alone(script("""
-        import numpy as np
-        x, y = np.ones(4000), np.ones(4000, np.float32)
-        print(sum(x[:n] @ x[:n] for n in range(3, 3003)), sum(y[:n] @ y[:n] for n in range(3, 2004)))
-        """), ["capture=counts"])
-    what = {(call["thread"], call["number"]): call["what"] for call in run.runs[0].calls}
-    calls, rest = {}, []
-    for count in run.runs[0].counts:
-        kind = what[str(count["thread"]), str(count["number"])]
-        name = kind.split("(")[0] if "n=2)" not in kind else "those of importing numpy"
-        calls[name] = calls.get(name, 0) + count["calls"]
-        rest += [name] if count["rest"] else []
-    assert {name: calls[name] for name in ("ddot", "sdot")} == {"ddot": 3000, "sdot": 2001} and sorted(rest) == ["ddot", "sdot"], (calls, rest)
-    assert sum(calls.values()) == int(run.report["calls"]) and run.report["dropped"] == "0", (calls, run.report)
-
-
-def counts_outlive_the_program_and_its_children():
-    """A child of a fork counts for itself; SIGKILL takes nothing."""
-    need_numpy()
-    run = Run(script("""
-        import os, signal
-        import numpy as np
-        a = np.ones((5, 5))
-        for i in range(10): a @ a
-        if os.fork() == 0:
-            for i in range(30): a @ a
-            os._exit(0)
-        os.wait()
-        for i in range(3): a @ a
-        os.kill(os.getpid(), signal.SIGKILL)
-        """), ["capture=counts", "trigger=none"])
-    assert run.report["signal"] == "9", run.report
-    found = sorted(max(count["calls"] for count in bundle.counts) for bundle in run.runs)
-    assert found == [13, 30], [bundle.counts for bundle in run.runs]
-
-
-def broken_contracts_are_found_while_counting():
-    run = Run([VICTIM, "bad_ld"], ["capture=counts"])
+    run = same_as_alone(program, ["capture=stats", "sample_stats=on"])
     kinds = [bundle.failure["outcome"] for bundle in run.failures]
-    assert kinds == [bundle.failure["outcome"] for bundle in Run([VICTIM, "bad_ld"], ["capture=meta"]).failures] and kinds, kinds
+    assert kinds == ["inf"] and run.failures[0].failure["bad"] == "2048" and "a sample of C" in run.failures[0].failure["reason"], run.failures[0].failure
+    operands = {call["what"].split("m=")[1].split(",")[0]: call["operands"] for call in run.failures[0].calls if "dgemm" in call["what"]}
+    for name, operand in operands["300"].items():
+        assert operand["flags"] & SAMPLED or name == "C", operands
+        assert operand["before"] == operand["after"] == "-", operands
+    assert operands["300"]["C"]["flags"] & SAMPLED
+    assert all(operand["before"] != "-" and not operand["flags"] & SAMPLED for name, operand in operands["20"].items() if name != "C"), operands
+    assert any("sampled: statistics" in event["name"] for bundle in (run.runs[0], run.failures[0]) for event in bundle.events if event["kind"] == "note")
+    whole = Run(program, ["capture=stats"])
+    assert whole.failures[0].failure["bad"] == "90000" and not any(
+        operand["flags"] & SAMPLED for call in whole.runs[0].calls for operand in call["operands"].values())
 
 
 main(globals())

@@ -42,6 +42,8 @@ static opd_status set_option(opd_record_options *options, char *word)
         options->budget = strtoull(value, NULL, 10);
     } else if (strcmp(word, "sample") == 0) {
         options->sample = (uint32_t)strtoul(value, NULL, 10);
+    } else if (strcmp(word, "sample_stats") == 0) {
+        options->sample_stats = strcmp(value, "on") == 0;
     } else if (strcmp(word, "bundles") == 0) {
         options->max_bundles = (uint32_t)strtoul(value, NULL, 10);
     } else if (strcmp(word, "per_failure") == 0) {

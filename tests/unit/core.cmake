@@ -1,4 +1,4 @@
-foreach(name test_status test_memory test_buffer test_file test_philox test_dtype test_element test_digest test_tensor test_scan test_fill test_metrics)
+foreach(name test_status test_memory test_buffer test_file test_philox test_dtype test_element test_digest test_tensor test_scan test_health_sample test_fill test_metrics)
   opd_add_test(${name} ${CMAKE_CURRENT_LIST_DIR}/${name}.c LABEL unit LINK opd_core m)
 endforeach()
 # Those that start threads; the others would only be slower under the thread sanitizer.
