@@ -93,7 +93,7 @@ endforeach()
 set_target_properties(${victims} PROPERTIES C_VISIBILITY_PRESET default
   RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
-foreach(script dnnl_cases.py recorder_cases.py odd_cases.py binding_cases.py crash_cases.py command_cases.py flight_cases.py torch_cases.py)
+foreach(script dnnl_cases.py count_cases.py recorder_cases.py odd_cases.py binding_cases.py crash_cases.py command_cases.py flight_cases.py torch_cases.py)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/${script})
   file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/${script} cases REGEX "^def [a-z_0-9]+\\(\\):$")
   list(TRANSFORM cases REPLACE "^def ([a-z_0-9]+).*" "\\1")
