@@ -409,12 +409,13 @@ static void mark_broadcast(making *of)
 static bool is_as_recorded(const making *of)
 {
     opd_call *call = of->call;
+    const int count = call->operand_count;
     opd_tensor recorded[OPD_MAX_OPERANDS]; /* a call is large to copy */
-    for (int i = 0; i < call->operand_count; i++) {
+    for (int i = 0; i < count; i++) {
         recorded[i] = call->operands[i].view;
     }
     bool is_same = opd_dnnl_bind(call) == OPD_OK;
-    for (int i = 0; i < call->operand_count; i++) {
+    for (int i = 0; i < count; i++) {
         const opd_tensor *is = &call->operands[i].view;
         const opd_tensor *was = &recorded[i];
         is_same = is_same && is->rank == was->rank && memcmp(is->shape, was->shape, sizeof is->shape) == 0 &&
