@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of a ring as calls and events: argument words by the contract, C API calls from their pieces. */
+#include <stdio.h>
 #include <string.h>
 
 #include "collector.h"
 #include "forms.h"
 #include "packed.h"
 
-#define PACKED_SYMBOL "dnnl_primitive_execute" /* the one function whose calls are packed */
+#define PACKED_SYMBOL \
+    "dnnl_primitive_execute" /* whose calls are packed, beside those of products named as what was called */
+#define PRODUCT "dnnl_"
 
 static uint64_t word_of(const opd_ring_record *record, uint32_t index)
 {
@@ -148,7 +151,8 @@ static opd_status from_packed(opd_call *out, const opd_ring_record *record)
         return opd_fail(OPD_E_FORMAT, "a packed call in shared memory is cut short");
     }
     out->flags |= flags & (OPD_CALL_NESTED | OPD_CALL_FROM_LIBRARY | OPD_CALL_AMBIGUOUS);
-    memcpy(out->symbol, PACKED_SYMBOL, sizeof(PACKED_SYMBOL));
+    bool is_product = strncmp(out->name, PRODUCT, sizeof(PRODUCT) - 1) == 0;
+    snprintf(out->symbol, sizeof(out->symbol), "%s", is_product ? out->name : PACKED_SYMBOL);
     settle_call(out);
     return OPD_OK;
 }

@@ -7,24 +7,13 @@
 
 #include "dnnl_primitives.h"
 
-#define NO_ROUTINE UINT16_MAX
-
-/* The true function of a wrapper, and the library that holds it. */
-#define SITE(name)                                                                \
-    static opd_site name##_site = { .symbol = #name,                              \
-                                    .wrapper = __extension__(const void *)(name), \
-                                    .routine = NO_ROUTINE }
-#define TRUE_OF(name, target)        \
-    __typeof__(&(name)) true_##name; \
-    memcpy(&true_##name, &(target)->function, sizeof(true_##name))
-
-SITE(dnnl_primitive_create);
-SITE(dnnl_primitive_create_from_cache_blob);
-SITE(dnnl_primitive_destroy);
-SITE(dnnl_primitive_execute);
-SITE(dnnl_primitive_desc_clone);
-SITE(dnnl_primitive_desc_destroy);
-SITE(dnnl_sum_primitive_desc_create);
+OPD_DNNL_SITE(dnnl_primitive_create);
+OPD_DNNL_SITE(dnnl_primitive_create_from_cache_blob);
+OPD_DNNL_SITE(dnnl_primitive_destroy);
+OPD_DNNL_SITE(dnnl_primitive_execute);
+OPD_DNNL_SITE(dnnl_primitive_desc_clone);
+OPD_DNNL_SITE(dnnl_primitive_desc_destroy);
+OPD_DNNL_SITE(dnnl_sum_primitive_desc_create);
 
 static void note(const opd_target *target, const_dnnl_primitive_t primitive, const_dnnl_primitive_desc_t desc)
 {
@@ -38,7 +27,7 @@ OPD_PUBLIC OPD_WRAPPER dnnl_status_t dnnl_primitive_create(dnnl_primitive_t *pri
                                                            const_dnnl_primitive_desc_t desc)
 {
     const opd_target *target = opd_target_of(&dnnl_primitive_create_site, __builtin_return_address(0));
-    TRUE_OF(dnnl_primitive_create, target);
+    OPD_DNNL_TRUE_OF(dnnl_primitive_create, target);
     dnnl_status_t status = true_dnnl_primitive_create(primitive, desc);
     if (status == dnnl_success) {
         note(target, *primitive, desc);
@@ -51,7 +40,7 @@ OPD_PUBLIC OPD_WRAPPER dnnl_status_t dnnl_primitive_create_from_cache_blob(dnnl_
                                                                            size_t size, const uint8_t *blob)
 {
     const opd_target *target = opd_target_of(&dnnl_primitive_create_from_cache_blob_site, __builtin_return_address(0));
-    TRUE_OF(dnnl_primitive_create_from_cache_blob, target);
+    OPD_DNNL_TRUE_OF(dnnl_primitive_create_from_cache_blob, target);
     dnnl_status_t status = true_dnnl_primitive_create_from_cache_blob(primitive, desc, size, blob);
     if (status == dnnl_success) {
         note(target, *primitive, desc);
@@ -62,7 +51,7 @@ OPD_PUBLIC OPD_WRAPPER dnnl_status_t dnnl_primitive_create_from_cache_blob(dnnl_
 OPD_PUBLIC OPD_WRAPPER dnnl_status_t dnnl_primitive_destroy(dnnl_primitive_t primitive)
 {
     const opd_target *target = opd_target_of(&dnnl_primitive_destroy_site, __builtin_return_address(0));
-    TRUE_OF(dnnl_primitive_destroy, target);
+    OPD_DNNL_TRUE_OF(dnnl_primitive_destroy, target);
     opd_dnnl_forget(primitive); /* before its address can be another's */
     return true_dnnl_primitive_destroy(primitive);
 }
@@ -99,7 +88,7 @@ OPD_PUBLIC OPD_WRAPPER dnnl_status_t dnnl_primitive_execute(const_dnnl_primitive
 {
     const void *from = __builtin_return_address(0);
     const opd_target *target = opd_target_of(&dnnl_primitive_execute_site, from);
-    TRUE_OF(dnnl_primitive_execute, target);
+    OPD_DNNL_TRUE_OF(dnnl_primitive_execute, target);
     if (!opd_is_recorded(target)) {
         return true_dnnl_primitive_execute(primitive, stream, nargs, args);
     }
@@ -125,7 +114,7 @@ OPD_PUBLIC OPD_WRAPPER dnnl_status_t dnnl_primitive_desc_clone(dnnl_primitive_de
                                                                const_dnnl_primitive_desc_t existing)
 {
     const opd_target *target = opd_target_of(&dnnl_primitive_desc_clone_site, __builtin_return_address(0));
-    TRUE_OF(dnnl_primitive_desc_clone, target);
+    OPD_DNNL_TRUE_OF(dnnl_primitive_desc_clone, target);
     dnnl_status_t status = true_dnnl_primitive_desc_clone(desc, existing);
     if (status == dnnl_success && opd_record_enabled) {
         opd_dnnl_copy_scales(*desc, existing);
@@ -136,7 +125,7 @@ OPD_PUBLIC OPD_WRAPPER dnnl_status_t dnnl_primitive_desc_clone(dnnl_primitive_de
 OPD_PUBLIC OPD_WRAPPER dnnl_status_t dnnl_primitive_desc_destroy(dnnl_primitive_desc_t desc)
 {
     const opd_target *target = opd_target_of(&dnnl_primitive_desc_destroy_site, __builtin_return_address(0));
-    TRUE_OF(dnnl_primitive_desc_destroy, target);
+    OPD_DNNL_TRUE_OF(dnnl_primitive_desc_destroy, target);
     opd_dnnl_forget_scales(desc);
     return true_dnnl_primitive_desc_destroy(desc);
 }
@@ -147,7 +136,7 @@ OPD_PUBLIC OPD_WRAPPER dnnl_status_t dnnl_sum_primitive_desc_create(
     const dnnl_memory_desc_t *src_descs, const_dnnl_primitive_attr_t attr, dnnl_engine_t engine)
 {
     const opd_target *target = opd_target_of(&dnnl_sum_primitive_desc_create_site, __builtin_return_address(0));
-    TRUE_OF(dnnl_sum_primitive_desc_create, target);
+    OPD_DNNL_TRUE_OF(dnnl_sum_primitive_desc_create, target);
     dnnl_status_t status =
         true_dnnl_sum_primitive_desc_create(sum_primitive_desc, dst_desc, n, scales, src_descs, attr, engine);
     if (status == dnnl_success && opd_record_enabled) {

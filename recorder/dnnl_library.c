@@ -207,7 +207,7 @@ static bool is_watched(const char *name)
            fnmatch(control->match, kind, 0) == 0;
 }
 
-static void pack(opd_dnnl_primitive *out, const asking *of, const opd_dnnl_facts *facts)
+static void pack(opd_dnnl_primitive *out, const opd_dnnl_facts *facts)
 {
     opd_call call;
     if (opd_dnnl_call(&call, out->args, facts) != OPD_OK) {
@@ -218,14 +218,27 @@ static void pack(opd_dnnl_primitive *out, const asking *of, const opd_dnnl_facts
     out->operand_count = (uint8_t)call.operand_count;
     out->is_watched = is_watched(call.name);
     for (int i = 0; i < call.operand_count; i++) {
-        const dnnl_memory_desc_t *memory = find_memory((void *)(uintptr_t)of, out->args[i]);
+        const dnnl_memory_desc_t *memory = facts->memory(facts->context, out->args[i]);
         out->starts[i] = memory != NULL ? memory->offset0 * (int64_t)opd_dtype_size(call.operands[i].view.dtype) : 0;
     }
     out->word_count = opd_pack_call(out->words, OPD_DNNL_WORDS, &call, out->address_at);
-    out->kind = 0;
-    for (uint32_t i = 0; i < out->word_count; i++) {
-        out->kind = opd_mix(out->kind, out->words[i]);
-    }
+}
+
+static void clear(opd_dnnl_primitive *out, const opd_dnnl_library *library)
+{
+    out->library = library;
+    out->op = NULL;
+    out->word_count = 0;
+    out->operand_count = 0;
+    memset(out->fixed, 0, sizeof(out->fixed));
+    out->is_watched = true;
+}
+
+void opd_dnnl_prepare_product(opd_dnnl_primitive *out, opd_dnnl_facts *facts)
+{
+    clear(out, NULL);
+    facts->threads = max_threads != NULL ? max_threads() : 0;
+    pack(out, facts);
 }
 
 /* What other engines work on is not this process's memory. */
@@ -244,12 +257,7 @@ void opd_dnnl_prepare(opd_dnnl_primitive *out, const opd_dnnl_library *library, 
     float scales[OPD_DNNL_SOURCES];
     opd_dnnl_facts facts = { .memory = find_memory, .context = &of, .implementation = "" };
     const_dnnl_op_desc_t descriptor = NULL;
-    out->library = library;
-    out->op = NULL;
-    out->word_count = 0;
-    out->operand_count = 0;
-    memset(out->fixed, 0, sizeof(out->fixed));
-    out->is_watched = true;
+    clear(out, library);
     if (!is_of_cpu(library, desc) || library->query(desc, dnnl_query_primitive_kind, 0, &facts.kind) != dnnl_success) {
         return;
     }
@@ -266,7 +274,7 @@ void opd_dnnl_prepare(opd_dnnl_primitive *out, const opd_dnnl_library *library, 
     }
     facts.threads = max_threads != NULL ? max_threads() : 0;
     read_attributes(&facts, &of);
-    pack(out, &of, &facts);
+    pack(out, &facts);
 }
 
 void opd_dnnl_pin(opd_dnnl_primitive *out, const_dnnl_primitive_t primitive)

@@ -15,6 +15,17 @@
 #define OPD_DNNL_WORDS   768u /* of a packed call */
 #define OPD_DNNL_SOURCES (OPD_MAX_OPERANDS - 1)
 
+/* A wrapper: the place where its true function is kept, and that function. */
+#define OPD_DNNL_NO_ROUTINE UINT16_MAX
+
+#define OPD_DNNL_SITE(name)                                                       \
+    static opd_site name##_site = { .symbol = #name,                              \
+                                    .wrapper = __extension__(const void *)(name), \
+                                    .routine = OPD_DNNL_NO_ROUTINE }
+#define OPD_DNNL_TRUE_OF(name, target) \
+    __typeof__(&(name)) true_##name;   \
+    memcpy(&true_##name, &(target)->function, sizeof(true_##name))
+
 /* Functions of one loaded library. Immutable once published; never freed. */
 typedef struct opd_dnnl_library {
     uintptr_t start, size; /* of the object */
@@ -66,6 +77,9 @@ typedef struct opd_dnnl_primitive {
 /* Packs what a primitive descriptor says. exec, count: arguments of an execution, whose memory says what the descriptor does not; NULL = none. */
 void opd_dnnl_prepare(opd_dnnl_primitive *out, const opd_dnnl_library *library, const_dnnl_primitive_desc_t desc,
                       const dnnl_exec_arg_t *exec, int count);
+
+/* Packs a product that is no primitive. Its operands are where out->fixed is to say. */
+void opd_dnnl_prepare_product(opd_dnnl_primitive *out, opd_dnnl_facts *facts);
 
 /* Finds the numbers that the primitive itself holds: those of the descriptor it was made from may not live as long. */
 void opd_dnnl_pin(opd_dnnl_primitive *out, const_dnnl_primitive_t primitive);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oneDNN primitives by dlopen: types from its header, functions by name. */
+#include "dnnl_run.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +10,7 @@
 #include <opsdebug/dnnl.h>
 #include <opsdebug/kernel.h>
 
-#include "dnnl_run.h"
+#include "dnnl_product.h"
 
 /* Every function that is used; RUN(name) calls it. */
 #define FUNCTIONS(X)                           \
@@ -77,6 +79,8 @@ struct opd_dnnl_run {
     opd_role roles[OPD_MAX_OPERANDS];
     dnnl_memory_t scratch;
     size_t scratch_bytes;
+    void *handle;            /* of the library */
+    const opd_call *product; /* that is no primitive, as it is placed; NULL: a primitive */
 };
 
 static opd_status check(dnnl_status_t status, const opd_call *call, const char *what)
@@ -323,6 +327,12 @@ static opd_status make_primitive(opd_dnnl_run *run, opd_job *job, bool is_any)
 opd_status opd_dnnl_run_open(opd_dnnl_run **out, void *handle, opd_job *job)
 {
     static opd_dnnl_run run;
+    if (opd_dnnl_product_is(&job->call)) {
+        run.handle = handle;
+        run.product = &job->call;
+        *out = &run;
+        return OPD_OK;
+    }
     opd_status status = load(&run, handle);
     if (status == OPD_OK && opd_dnnl_kind(&job->call) == dnnl_undefined_primitive) {
         status = opd_fail(OPD_E_UNSUPPORTED, "%s cannot be run again: what was recorded of it does not say all",
@@ -357,6 +367,10 @@ size_t opd_dnnl_run_scratch(const opd_dnnl_run *run)
 opd_status opd_dnnl_run_place(opd_dnnl_run *run, const opd_call *call, void *scratch)
 {
     dnnl_status_t status = dnnl_success;
+    if (run->product != NULL) {
+        run->product = call;
+        return OPD_OK;
+    }
     run->given_count = 0;
     for (int i = 0; i < run->count && status == dnnl_success; i++) {
         bool is_summed = run->mds[i].extra.flags != 0; /* sizes of theirs are no formula of a descriptor's */
@@ -395,6 +409,9 @@ static dnnl_status_t reorder(opd_dnnl_run *run, dnnl_primitive_t primitive, dnnl
 
 opd_status opd_dnnl_run_execute(opd_dnnl_run *run)
 {
+    if (run->product != NULL) {
+        return opd_dnnl_product_run(run->handle, run->product);
+    }
     dnnl_status_t status = dnnl_success;
     for (int i = 0; i < run->count && status == dnnl_success; i++) {
         if (run->detours[i].memory != NULL && (run->roles[i] & OPD_ROLE_IN) != 0) {

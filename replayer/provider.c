@@ -14,6 +14,7 @@
 
 #include <opsdebug/library.h>
 
+#include "dnnl_product.h"
 #include "dnnl_run.h"
 #include "libraries.h"
 #include "provider.h"
@@ -338,6 +339,9 @@ opd_status opd_provider_primitive(opd_provider *out, opd_job *job)
 {
     opd_provider provider = { .int_bytes = 4, .symbol = "dnnl_primitive_execute" };
     job->call.op = opd_op_find(job->call.domain, job->call.name);
+    if (opd_dnnl_product_is(&job->call)) {
+        snprintf(provider.symbol, sizeof provider.symbol, "%s", job->call.op->name);
+    }
     if (strcmp(job->library, "naive") == 0) {
         choose_naive(out, job);
         return check_core(job);

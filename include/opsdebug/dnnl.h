@@ -50,9 +50,22 @@ typedef struct opd_dnnl_quant {
     int operand;         /* of a call: what holds them; -1 = scale or zero does */
 } opd_dnnl_quant;
 
+/* A matrix product of dnnl_sgemm() and its like, which is no primitive; letters as given. */
+typedef struct opd_dnnl_product {
+    dnnl_primitive_kind_t kind;  /* dnnl_gemm */
+    int transa, transb, offsetc; /* offsetc: 0 where there are no offsets */
+    int ao, bo;
+    float alpha, beta;
+} opd_dnnl_product;
+
+/* DNNL_ARG_ of its operands, in the order of the call. */
+enum { OPD_DNNL_PRODUCT_A = 1, OPD_DNNL_PRODUCT_B, OPD_DNNL_PRODUCT_C, OPD_DNNL_PRODUCT_CO };
+
 /* What a primitive descriptor says of itself. */
 typedef struct opd_dnnl_facts {
     dnnl_primitive_kind_t kind;
+    const char
+        *routine; /* of a product that is no primitive, whose descriptor is an opd_dnnl_product; NULL: a primitive */
     const void *descriptor; /* the operation descriptor; NULL: reorder, concat, sum */
     const char *implementation;
     int threads;
@@ -120,6 +133,7 @@ typedef union opd_dnnl_descriptor {
     dnnl_reduction_desc_t reduction;
     dnnl_prelu_desc_t prelu;
     dnnl_rnn_desc_t rnn;
+    opd_dnnl_product product;
 } opd_dnnl_descriptor;
 
 /* The primitive kind of a call; dnnl_undefined_primitive when it is not known. */

@@ -81,7 +81,7 @@ static void add_formula(pattern *out, item_kind kind, int axis)
 /* Does a letter stand for one dimension, whatever the rank? */
 static bool is_single(char letter)
 {
-    return strchr("GHQR", letter) != NULL;
+    return strchr("EGHQR", letter) != NULL;
 }
 
 /* "H", "R": the size of the hidden state. */
@@ -115,8 +115,23 @@ static void add_gates(pattern *out, const opd_call *call, bool is_bias)
     }
 }
 
+/* "E": one offset for all, for each row or for each column of a product's result. */
+static void add_offsets(pattern *out, const opd_call *call)
+{
+    char letter = opd_call_text(call, "offsetc", "")[0];
+    item *next = next_item(out);
+    if (next != NULL) {
+        *next = (item){ .kind = letter == 'F' ? ITEM_NUMBER : ITEM_PRODUCT, .number = 1 };
+        next->name[0][0] = letter == 'C' ? 'm' : letter == 'R' ? 'n' : '\0';
+    }
+}
+
 static void add_single(pattern *out, char letter, const opd_call *call)
 {
+    if (letter == 'E') {
+        add_offsets(out, call);
+        return;
+    }
     if (letter == 'G' || letter == 'Q') {
         add_gates(out, call, letter == 'Q');
     } else {
@@ -333,6 +348,9 @@ static opd_role role_of(const opd_call *call, const opd_dnnl_row *row)
     bool is_training = strcmp(opd_call_text(call, "prop", ""), "forward_training") == 0;
     bool is_given = (opd_call_int(call, "flags", 0) & dnnl_use_global_stats) != 0;
     bool is_statistic = row->arg == DNNL_ARG_MEAN || row->arg == DNNL_ARG_VARIANCE;
+    if (opd_dnnl_kind(call) == dnnl_gemm && row->role == OPD_ROLE_INOUT) {
+        return opd_call_real(call, "beta", 0) != 0 ? OPD_ROLE_INOUT : OPD_ROLE_OUT;
+    }
     if (is_statistic) {
         return is_training && !is_given ? OPD_ROLE_OUT : OPD_ROLE_IN;
     }

@@ -253,12 +253,17 @@ static void add_fields(making *of)
         const opd_dnnl_field *field = &of->form->fields[i];
         float real;
         dnnl_dim_t dim;
+        char letter[2] = { '\0', '\0' };
         switch (field->kind) {
         case OPD_DNNL_PROP:
             add_text(of, field->name, opd_dnnl_prop_word(read_int(field_at(of, field))));
             break;
         case OPD_DNNL_ALG:
             add_alg(of, field);
+            break;
+        case OPD_DNNL_LETTER:
+            letter[0] = (char)read_int(field_at(of, field));
+            add_text(of, field->name, letter);
             break;
         case OPD_DNNL_WAY:
             add_text(of, field->name, opd_dnnl_way_word(read_int(field_at(of, field))));
@@ -373,7 +378,9 @@ static void add_attributes(making *of)
         }
         add_text(of, name, text);
     }
-    add_text(of, "impl", facts->implementation);
+    if (facts->routine == NULL) {
+        add_text(of, "impl", facts->implementation);
+    }
     if (facts->threads > 0) {
         add_value(of, OPD_VALUE_INT, "threads")->i = facts->threads;
     }
@@ -427,6 +434,9 @@ static bool is_as_recorded(const making *of)
 
 static const opd_dnnl_form *form_of(const opd_dnnl_facts *facts)
 {
+    if (facts->routine != NULL) {
+        return opd_dnnl_form_named(facts->routine);
+    }
     const opd_dnnl_form *form = opd_dnnl_form_find(facts->kind, OPD_DNNL_ANY);
     if (form == NULL && facts->descriptor != NULL) { /* what has a direction has it as its second member */
         dnnl_prop_kind_t prop;

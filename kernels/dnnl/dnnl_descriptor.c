@@ -161,6 +161,9 @@ static opd_status write_field(uint8_t *to, const opd_call *call, const opd_dnnl_
                    ? opd_dnnl_alg_value(opd_call_text(call, field->name, ""))
                    : 0;
         break;
+    case OPD_DNNL_LETTER:
+        word = (unsigned char)opd_call_text(call, field->name, "")[0];
+        break;
     case OPD_DNNL_WAY:
         word = opd_dnnl_way_value(opd_call_text(call, field->name, ""));
         break;
@@ -173,7 +176,8 @@ static opd_status write_field(uint8_t *to, const opd_call *call, const opd_dnnl_
         break;
     case OPD_DNNL_INT:
         word = (int)opd_call_int(call, field->name, 0);
-        break;
+        memcpy(to + field->offset, &word, sizeof word);
+        return OPD_OK;
     case OPD_DNNL_REAL:
         real = (float)opd_call_real(call, field->name, 0);
         memcpy(to + field->offset, &real, sizeof real);

@@ -30,6 +30,7 @@ typedef enum opd_dnnl_field_kind {
     OPD_DNNL_INT,     /* int or unsigned */
     OPD_DNNL_DIM,     /* dnnl_dim_t */
     OPD_DNNL_DTYPE,   /* dnnl_data_type_t */
+    OPD_DNNL_LETTER,  /* a character in an int, a word */
     OPD_DNNL_WAY,     /* dnnl_rnn_direction_t, a word */
 } opd_dnnl_field_kind;
 
@@ -44,7 +45,7 @@ typedef struct opd_dnnl_field {
  * An operand. dims: symbols by spaces, "g*ic" a product, "[g]" one that may be missing; families: I (id ih iw) spatial sizes of the input, K (kd kh kw) of
  * the kernel, D (d0 d1 ...) all dimensions, B (b0 ...) leading ones, L those of D but the last; O: sizes of the output of a window over I, U: of its
  * transposed; P (od oh ow) sizes of an output that are its own; of recurrent cells H: the hidden state (dic with a projection, else dhc), R: the same for
- * all directions that are put side by side, G: gates, Q: gates of the bias; C: D with the size c<n> of this source along the axis of concat, S: with their sum; "=": no symbol stands for them.
+ * all directions that are put side by side, E: offsets of a product's result, G: gates, Q: gates of the bias; C: D with the size c<n> of this source along the axis of concat, S: with their sum; "=": no symbol stands for them.
  */
 typedef struct opd_dnnl_row {
     const char *name;

@@ -70,7 +70,42 @@
 
 #define PRELU_FIELDS .size = sizeof(dnnl_prelu_desc_t), .fields = { PROP(prelu) }
 
+#define PRODUCT_AT(member)      (uint16_t) offsetof(opd_dnnl_product, member)
+#define PRODUCT(routine, about) DNNL(routine, about), .kind = dnnl_gemm, .size = sizeof(opd_dnnl_product)
+#define PRODUCT_FIELDS                                                                                    \
+    { "transa", OPD_DNNL_LETTER, PRODUCT_AT(transa) }, { "transb", OPD_DNNL_LETTER, PRODUCT_AT(transb) }, \
+        { "alpha", OPD_DNNL_REAL, PRODUCT_AT(alpha) },                                                    \
+    {                                                                                                     \
+        "beta", OPD_DNNL_REAL, PRODUCT_AT(beta)                                                           \
+    }
+#define OFFSET_FIELDS                                                                            \
+    { "offsetc", OPD_DNNL_LETTER, PRODUCT_AT(offsetc) }, { "ao", OPD_DNNL_INT, PRODUCT_AT(ao) }, \
+    {                                                                                            \
+        "bo", OPD_DNNL_INT, PRODUCT_AT(bo)                                                       \
+    }
+/* The result is read where beta is not 0: settled when a call is made. */
+#define PRODUCT_ROWS                                                                                          \
+    { "a", IN, OPD_DNNL_PRODUCT_A, NONE, "m k", false }, { "b", IN, OPD_DNNL_PRODUCT_B, NONE, "k n", false }, \
+    {                                                                                                         \
+        "c", INOUT, OPD_DNNL_PRODUCT_C, NONE, "m n", false                                                    \
+    }
+
 const opd_dnnl_form opd_dnnl_other_forms[] = {
+    {
+        PRODUCT("dnnl_sgemm", "c = alpha a b + beta c, row-major"),
+        .fields = { PRODUCT_FIELDS },
+        .rows = { PRODUCT_ROWS },
+    },
+    {
+        PRODUCT("dnnl_gemm_u8s8s32", "c = alpha (a - ao) (b - bo) + beta c + co, row-major"),
+        .fields = { PRODUCT_FIELDS, OFFSET_FIELDS },
+        .rows = { PRODUCT_ROWS, { "co", IN, OPD_DNNL_PRODUCT_CO, NONE, "E", false } },
+    },
+    {
+        PRODUCT("dnnl_gemm_s8s8s32", "c = alpha (a - ao) (b - bo) + beta c + co, row-major"),
+        .fields = { PRODUCT_FIELDS, OFFSET_FIELDS },
+        .rows = { PRODUCT_ROWS, { "co", IN, OPD_DNNL_PRODUCT_CO, NONE, "E", false } },
+    },
     {
         DNNL("rnn forward", "layers of recurrent cells over the steps of a sequence"),
         .kind = dnnl_rnn,

@@ -3,6 +3,7 @@
  * Definitions of convolution, its transposed, their gradients, inner product and matrix product.
  * source    oneDNN developer guide 2.6, "Convolution", "Inner Product", "Matrix Multiplication": the formulas.
  */
+#include <math.h>
 #include <string.h>
 
 #include "dnnl_reference.h"
@@ -157,6 +158,34 @@ bool opd_dnnl_inner_product_element(opd_dnnl_sum *out, const opd_dnnl_definition
         b[0] = i;
         const int64_t gradient[2] = { is_data ? at[0] : i, is_data ? i : at[0] };
         opd_dnnl_add(out, of, opd_dnnl_read(&of->diff_dst, gradient), opd_dnnl_read(other, b));
+    }
+    return true;
+}
+
+/* Integers only where nothing is rounded: alpha 1, the result taken as it is or not at all. */
+bool opd_dnnl_gemm_element(opd_dnnl_sum *out, const opd_dnnl_definition *of, const int64_t *at)
+{
+    long double alpha = (long double)opd_call_real(of->call, "alpha", 1);
+    long double beta = (long double)opd_call_real(of->call, "beta", 0);
+    long double ao = (long double)opd_call_int(of->call, "ao", 0);
+    long double bo = (long double)opd_call_int(of->call, "bo", 0);
+    bool is_exact = alpha == 1 && (beta == 0 || beta == 1);
+    if (of->src.data == NULL || of->weights.data == NULL || (!opd_dtype_is_float(of->src.dtype) && !is_exact)) {
+        return false;
+    }
+    for (int64_t k = 0; k < of->src.dims[1]; k++) {
+        const int64_t a[] = { at[0], k };
+        const int64_t b[] = { k, at[1] };
+        opd_dnnl_add(out, of, opd_dnnl_read(&of->src, a) - ao, opd_dnnl_read(&of->weights, b) - bo);
+    }
+    out->value = opd_dnnl_round(of, alpha * out->value);
+    out->gauge *= fabsl(alpha);
+    if (beta != 0) {
+        opd_dnnl_add(out, of, beta, opd_dnnl_read(&of->dst, at));
+    }
+    if (of->bias.data != NULL) {
+        bool is_by_row = opd_call_text(of->call, "offsetc", "")[0] == 'C';
+        opd_dnnl_add(out, of, opd_dnnl_read(&of->bias, is_by_row ? &at[0] : &at[1]), 1);
     }
     return true;
 }

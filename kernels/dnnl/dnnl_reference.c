@@ -18,6 +18,7 @@ static const struct {
     { dnnl_deconvolution, opd_dnnl_deconvolution_element, NULL },
     { dnnl_inner_product, opd_dnnl_inner_product_element, NULL },
     { dnnl_matmul, opd_dnnl_matmul_element, NULL },
+    { dnnl_gemm, opd_dnnl_gemm_element, NULL },
     { dnnl_reorder, opd_dnnl_reorder_element, NULL },
     { dnnl_concat, opd_dnnl_concat_element, NULL },
     { dnnl_sum, opd_dnnl_sum_element, NULL },
@@ -145,6 +146,10 @@ static void find_sources(opd_dnnl_definition *of)
         { &of->scale, "scale" },
         { &of->shift, "shift" },
         { &of->workspace, "workspace" },
+        { &of->src, "a" }, /* of a product that is no primitive */
+        { &of->weights, "b" },
+        { &of->bias, "co" },
+        { &of->dst, "c" },
     };
     for (size_t i = 0; i < OPD_COUNT(wanted); i++) {
         opd_dnnl_source source;

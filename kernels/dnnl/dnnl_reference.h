@@ -62,7 +62,7 @@ bool opd_dnnl_binary_value(opd_dnnl_sum *out, const char *alg, long double a, lo
 opd_dnnl_element opd_dnnl_convolution_element, opd_dnnl_deconvolution_element, opd_dnnl_inner_product_element,
     opd_dnnl_matmul_element, opd_dnnl_reorder_element, opd_dnnl_concat_element, opd_dnnl_sum_element,
     opd_dnnl_eltwise_element, opd_dnnl_binary_element, opd_dnnl_softmax_element, opd_dnnl_pooling_element,
-    opd_dnnl_norm_element, opd_dnnl_rnn_element;
+    opd_dnnl_norm_element, opd_dnnl_rnn_element, opd_dnnl_gemm_element;
 
 /* Statistics of a normalization into of->statistics (opd_free). */
 opd_status opd_dnnl_norm_prepare(opd_dnnl_definition *of);

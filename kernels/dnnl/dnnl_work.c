@@ -40,6 +40,8 @@ double opd_dnnl_work(const opd_call *call)
         double weights = elements(call, "weights_layer") + elements(call, "weights_iter");
         return 2 * weights * symbol(call, "t") * symbol(call, "mb") * (elements(call, "diff_dst_layer") > 0 ? 2 : 1);
     }
+    case dnnl_gemm:
+        return 2 * elements(call, "c") * symbol(call, "k");
     case dnnl_matmul:
         return 2 * elements(call, "dst") * symbol(call, "k");
     default:

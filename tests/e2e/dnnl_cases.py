@@ -132,19 +132,23 @@ def every_primitive_is_recorded_right_and_replays_bitwise():
     assert names == EXECUTED, names
 
 
-def quantized_primitives_replay_bitwise():
+def quantized_primitives_and_products_replay_bitwise():
     bundle, = record([QUANTIZED], "--trigger", "exit", env={"OMP_NUM_THREADS": "2"})
     found = replays(bundle)
     all_are_bitwise(found)
     names = collections.Counter(item["call"]["name"] for item in found)
     assert names.pop("reorder") >= 3
-    assert names == {"convolution forward": 6, "matmul": 5, "inner_product forward": 2, "binary": 1}, names
+    assert names == {"convolution forward": 6, "matmul": 5, "inner_product forward": 2, "binary": 1,
+                     "dnnl_sgemm": 3, "dnnl_gemm_u8s8s32": 2, "dnnl_gemm_s8s8s32": 2}, names
     # Of real results, the library against definitions of ours, with scales by channel and zero points.
     real = [item for item in found if item["call"]["name"] in ("matmul", "inner_product forward")
             and item["verdict"] != "UNJUDGED"]
     assert [item["verdict"] for item in real] == ["PASS"] * 3, [(item["call"]["attributes"], item["verdict"])
                                                                for item in real]
     assert not [item for item in found if item["verdict"] not in ("PASS", "UNJUDGED")]
+    products = [(item["call"]["symbol"], item["verdict"]) for item in found if "gemm" in item["call"]["name"]]
+    assert products == [("dnnl_sgemm", "PASS")] * 3 + [("dnnl_gemm_u8s8s32", "PASS")] * 2 + \
+        [("dnnl_gemm_s8s8s32", "PASS"), ("dnnl_gemm_s8s8s32", "UNJUDGED")], products  # the last is rounded
     stray = [item["observed"] for item in replays(bundle, "--guard") if item["observed"]["outcome"] != "ok"]
     assert not stray, stray
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that runs oneDNN primitives on 8-bit integers, with scales and zero points of every sort; prints nothing but what fails. */
+/* A program that runs oneDNN primitives on 8-bit integers, with scales and zero points of every sort, and the library's matrix products that are no primitives; prints nothing but what fails. */
 #include <string.h>
 
 #include "dnnl_frame.h"
@@ -151,6 +151,38 @@ static void reorder(const quant *quants, int count)
     finish(&r, attr, quants, count);
 }
 
+/* Products that are no primitives: transposed and not, in larger matrices, added to what is there. */
+static void products(void)
+{
+    enum { M = 5, N = 4, K = 3, LD = 8 };
+    static float a[LD * LD];
+    static float b[LD * LD];
+    static float c[LD * LD];
+    static uint8_t u[LD * LD];
+    static int8_t s[LD * LD];
+    static int32_t sums[LD * LD];
+    static const int32_t offsets[M] = { 10, 20, 30, 40, 50 };
+    for (int i = 0; i < LD * LD; i++) {
+        a[i] = (float)(i % 7) - 3;
+        b[i] = (float)(i % 5) / 4;
+        c[i] = (float)i;
+        u[i] = (uint8_t)(i % 100);
+        s[i] = (int8_t)(i % 50 - 25);
+    }
+    CHECK(dnnl_sgemm('N', 'N', M, N, K, 1, a, K, b, N, 0, c, N));
+    CHECK(dnnl_sgemm('t', 'N', M, N, K, 0.5F, a, LD, b, LD, 2, c, LD));
+    CHECK(dnnl_sgemm('N', 'T', 1, N, K, 1, a, LD, b, K, 1, c, LD));
+    CHECK(dnnl_gemm_u8s8s32('N', 'N', 'F', M, N, K, 1, u, LD, 3, s, LD, -2, 0, sums, LD, offsets));
+    CHECK(dnnl_gemm_u8s8s32('T', 'N', 'C', M, N, K, 1, u, LD, 0, s, LD, 0, 1, sums, LD, offsets));
+    CHECK(dnnl_gemm_s8s8s32('N', 'T', 'R', M, N, K, 1, s, LD, 1, s, LD, 0, 0, sums, LD, offsets));
+    CHECK(dnnl_gemm_s8s8s32('N', 'N', 'R', M, N, K, 0.5F, s, LD, 1, s, LD, 0, 0, sums, LD, offsets));
+    if (dnnl_sgemm('N', 'N', M, N, K, 1, a, K - 1, b, N, 0, c, N) ==
+        dnnl_success) { /* is refused, with the recorder or without */
+        fprintf(stderr, "rows that overlap were taken\n");
+        exit(1);
+    }
+}
+
 int main(void)
 {
     const quant one = { DNNL_ARG_ATTR_OUTPUT_SCALES, 0, false, 0.25F, 0 };
@@ -184,6 +216,7 @@ int main(void)
     reorder(&one, 1);
     reorder(&each, 1);
     reorder(&late, 1);
+    products();
     dnnl_stream_destroy(stream);
     dnnl_engine_destroy(engine);
     return 0;

@@ -322,6 +322,25 @@ static void scales_are_as_many_as_their_mask_says(void **state)
     assert_int_equal(opd_dnnl_memory_desc(&desc, &call, 3), OPD_E_INVALID);
 }
 
+/* Both matrices of a product may begin at one place: what only one of them holds is that one's content. */
+static void operands_at_one_address_share_only_what_both_hold(void **state)
+{
+    dnnl_convolution_desc_t op = gradient();
+    opd_dnnl_facts facts = {
+        .kind = dnnl_convolution, .descriptor = &op, .implementation = "", .memory = find_memory, .context = &op
+    };
+    opd_call call;
+    int args[OPD_MAX_OPERANDS];
+    (void)state;
+    assert_int_equal(opd_dnnl_call(&call, args, &facts), OPD_OK);
+    call.operands[0].address = call.operands[1].address = 4096;
+    assert_int_equal(opd_call_shared(&call, 1), -1);
+    call.operands[1].view = call.operands[0].view;
+    assert_int_equal(opd_call_shared(&call, 1), 0);
+    call.operands[1].address = 8192;
+    assert_int_equal(opd_call_shared(&call, 1), -1);
+}
+
 static void attributes_that_are_not_known_leave_a_call_without_operator(void **state)
 {
     dnnl_convolution_desc_t op = gradient();
@@ -382,6 +401,7 @@ int main(void)
         cmocka_unit_test(sizes_of_recurrent_cells_follow_their_symbols),
         cmocka_unit_test(sums_behind_weights_are_part_of_their_storage),
         cmocka_unit_test(scales_are_as_many_as_their_mask_says),
+        cmocka_unit_test(operands_at_one_address_share_only_what_both_hold),
         cmocka_unit_test(attributes_that_are_not_known_leave_a_call_without_operator),
         cmocka_unit_test(storage_that_its_layout_does_not_fit_is_refused),
     };
