@@ -17,7 +17,7 @@ PYTHON = "/usr/bin/python3"
 SANITIZED = os.environ.get("OPD_SANITIZE", "") != ""
 if SANITIZED:  # the runtime comes into every program: it is to leave crashes and leaks to the program
     os.environ["ASAN_OPTIONS"] = ("detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigill=0:"
-                                  "handle_sigfpe=0:use_sigaltstack=0:detect_odr_violation=0")
+                                  "handle_sigfpe=0:use_sigaltstack=0:detect_odr_violation=0:disable_coredump=0")
 
 
 class Skip(Exception):
