@@ -3,7 +3,9 @@
  * Living primitives by their handles, without a lock: a handle has a window of places, found by its hash; what is in none of them is prepared
  * anew at each execution. An entry is written by the thread that made the primitive, before anybody else can have its handle.
  */
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <opsdebug/memory.h>
 
@@ -14,23 +16,42 @@
 #define FILLING    UINT64_C(1)
 #define SUMS       64u
 
-static opd_dnnl_primitive primitives[PRIMITIVES];
+/* Mapped with the first primitive: a program without any may have little address space. NULL = none, or no room. */
+static _Atomic(opd_dnnl_primitive *) primitives;
+
+static bool make_table(void)
+{
+    const size_t bytes = PRIMITIVES * sizeof(opd_dnnl_primitive);
+    opd_dnnl_primitive *none = NULL;
+    if (atomic_load_explicit(&primitives, memory_order_acquire) != NULL) {
+        return true;
+    }
+    int saved = errno;
+    void *made = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    bool is_made = made != MAP_FAILED;
+    if (is_made && !atomic_compare_exchange_strong(&primitives, &none, (opd_dnnl_primitive *)made)) {
+        munmap(made, bytes); /* another thread was first */
+    }
+    errno = saved;
+    return is_made;
+}
 
 static uint32_t place_of(uint64_t handle)
 {
     return (uint32_t)(handle * UINT64_C(0x9e3779b97f4a7c15) >> 40);
 }
 
-static opd_dnnl_primitive *at(uint64_t handle, uint32_t step)
+static opd_dnnl_primitive *at(opd_dnnl_primitive *table, uint64_t handle, uint32_t step)
 {
-    return &primitives[(place_of(handle) + step) % PRIMITIVES];
+    return &table[(place_of(handle) + step) % PRIMITIVES];
 }
 
 void opd_dnnl_forget(const_dnnl_primitive_t primitive)
 {
     uint64_t handle = (uint64_t)(uintptr_t)primitive;
-    for (uint32_t i = 0; i < WINDOW; i++) {
-        opd_dnnl_primitive *place = at(handle, i);
+    opd_dnnl_primitive *table = atomic_load_explicit(&primitives, memory_order_acquire);
+    for (uint32_t i = 0; table != NULL && i < WINDOW; i++) {
+        opd_dnnl_primitive *place = at(table, handle, i);
         uint64_t seen = atomic_load_explicit(&place->handle, memory_order_relaxed);
         if (seen == handle) { /* pages that nobody filled stay untouched */
             atomic_compare_exchange_strong(&place->handle, &seen, 0);
@@ -41,10 +62,14 @@ void opd_dnnl_forget(const_dnnl_primitive_t primitive)
 void opd_dnnl_note(const opd_dnnl_library *library, const_dnnl_primitive_t primitive, const_dnnl_primitive_desc_t desc)
 {
     uint64_t handle = (uint64_t)(uintptr_t)primitive;
+    if (!make_table()) {
+        return; /* it is prepared anew at each execution */
+    }
     opd_dnnl_forget(primitive); /* of one whose end was not seen */
+    opd_dnnl_primitive *table = atomic_load_explicit(&primitives, memory_order_acquire);
     for (uint32_t i = 0; i < WINDOW; i++) {
         uint64_t none = 0;
-        opd_dnnl_primitive *place = at(handle, i);
+        opd_dnnl_primitive *place = at(table, handle, i);
         if (atomic_compare_exchange_strong(&place->handle, &none, FILLING)) {
             opd_dnnl_prepare(place, library, desc, NULL, 0);
             opd_dnnl_pin(place, primitive);
@@ -57,8 +82,9 @@ void opd_dnnl_note(const opd_dnnl_library *library, const_dnnl_primitive_t primi
 const opd_dnnl_primitive *opd_dnnl_find(const_dnnl_primitive_t primitive)
 {
     uint64_t handle = (uint64_t)(uintptr_t)primitive;
-    for (uint32_t i = 0; i < WINDOW; i++) {
-        const opd_dnnl_primitive *place = at(handle, i);
+    opd_dnnl_primitive *table = atomic_load_explicit(&primitives, memory_order_acquire);
+    for (uint32_t i = 0; table != NULL && i < WINDOW; i++) {
+        const opd_dnnl_primitive *place = at(table, handle, i);
         if (atomic_load_explicit(&place->handle, memory_order_acquire) == handle) {
             return place;
         }
