@@ -31,8 +31,12 @@ static bool refuse(void *start, uint64_t bytes)
 
 static int make_process(void **state)
 {
-    *state = calloc(1, sizeof(opd_process)); /* without slots: forms use none */
-    return *state != NULL ? 0 : -1;
+    *state = aligned_alloc(_Alignof(opd_process), sizeof(opd_process)); /* without slots: forms use none */
+    if (*state == NULL) {
+        return -1;
+    }
+    memset(*state, 0, sizeof(opd_process));
+    return 0;
 }
 
 static int free_process(void **state)
