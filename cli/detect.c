@@ -223,10 +223,24 @@ static bool is_integer_output(const evidence *of)
     return false;
 }
 
-/* Few terms with a large mean are wrong, others right: there is no sum of many where rounding could pile up. Sums of many may be wrong besides. */
+static bool has_failed_fill(const evidence *of, const char *start)
+{
+    for (int i = 0; i < of->count; i++) {
+        if (is_failed(of, i) && is_fill(&of->probes[i], start)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Few terms with a large mean are wrong, others right: there is no sum of many where rounding could pile up. Sums of many may be wrong besides. What cancels
+ * may leave a negative square, and so a NaN; that it is not their size shows where large terms are equal, and nothing is left to cancel.
+ */
 static bool is_cancellation(const evidence *of)
 {
     bool has_offset = false;
+    bool is_size = has_failed_fill(of, "constant:100") || has_failed_fill(of, "constant:200");
     for (int i = 0; i < of->count; i++) {
         const opd_probe *probe = &of->probes[i];
         bool is_large = is_fill(probe, "normal:1000:1") || is_fill(probe, "constant") || is_fill(probe, "special");
@@ -234,8 +248,9 @@ static bool is_cancellation(const evidence *of)
         if (is_failed(of, i) && !is_large && !is_long) {
             return false;
         }
+        opd_outcome outcome = of->findings[i].result.observed.outcome;
         has_offset |= is_fill(probe, "normal:1000:1") && is_failed(of, i) &&
-                      of->findings[i].result.observed.outcome == OPD_OUTCOME_MISMATCH;
+                      (outcome == OPD_OUTCOME_MISMATCH || (outcome == OPD_OUTCOME_NAN_BORN && !is_size));
     }
     return has_offset && has_sum(of);
 }

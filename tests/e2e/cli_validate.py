@@ -154,6 +154,13 @@ def large_values_tell_range_however_long_sums_round():
         check(status == 1 and json.loads(out)["kind"] == "range", out[-3000:], err)
 
 
+def terms_that_cancel_are_told_so_whether_or_not_a_nan_is_left():
+    """With seed 1 the variance of one line comes out negative."""
+    for seed in ("1", "1001"):
+        status, out, err = run("validate", "--op", "LayerNormalization", "--variant", "faulty-norm_one_pass", "--seed", seed, "--json")
+        check(status == 1 and json.loads(out)["kind"] == "cancellation", seed, out[-3000:], err)
+
+
 def right_variants_are_not_accused():
     status, out, err = run("selftest", "--seed", "3", "--only", "Add", "--healthy", "60", "--json")
     document = json.loads(out)
@@ -182,5 +189,6 @@ what_leaves_the_range_on_the_way_is_not_accused()
 bits_may_differ_where_nobody_promises_them()
 a_mask_does_not_hide_what_is_wrong()
 large_values_tell_range_however_long_sums_round()
+terms_that_cancel_are_told_so_whether_or_not_a_nan_is_left()
 right_variants_are_not_accused()
 usage_errors_are_one_line()
