@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oneDNN primitives as calls of the domain "dnnl", and back. A primitive is recorded as its operator ("convolution
+ * oneDNN primitives, and its matrix products that are none, as calls of the domain "dnnl", and back. A primitive is recorded as its operator ("convolution
  * backward_weights"), the sizes of its logical dimensions as symbols, the numbers of its descriptor as attributes, and for
  * each argument of execute an operand: raw storage, whose layout stands in the attribute "<operand>.md".
  *
  * layout    "acdb": dimensions from the largest stride to the smallest, dense. "aBcd8b": b in blocks of 8, which are the innermost
  *           dimension. "abcd:96,32,8,1": strides of a, b, c, d in elements, where they are not dense. "ab*1": the dimensions of
- *           the mask are 1 where the symbol says more (broadcast). "?" a layout that only the library knows: bytes.
+ *           the mask are 1 where the symbol says more (broadcast). "ABcd4b+flags/mask/factor/mask": weights with sums for a compensation behind them, as in
+ *           dnnl_memory_extra_desc_t: bytes. "?" a layout that only the library knows: bytes.
  * view      plain layouts: the logical dimensions with their strides. Blocked ones: the outer dimensions, padded, then the blocks.
  * source    oneDNN 2.6, dnnl_types.h.
  */
