@@ -13,11 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <opsdebug/bundle.h>
+
 #include "document.h"
 #include "phrases.h"
 #include "screen.h"
 
-enum { PORT = 9001, PATIENCE_S = 10 };
+enum { PACKET_TAG = 0x0a, PORT = 9001, PATIENCE_S = 10 };
 #define VIEWER "https://ui.perfetto.dev"
 
 typedef struct open_options {
@@ -57,6 +59,45 @@ static opd_status open_file(int *out, off_t *size, const char *path)
     *out = file;
     *size = info.st_size;
     return OPD_OK;
+}
+
+/* Packets of a Perfetto trace from the first byte to the last, or JSON. */
+static bool is_trace(int file, off_t size)
+{
+    uint8_t head[11];
+    off_t at = 0;
+    ssize_t got = pread(file, head, sizeof head, 0);
+    if (got > 0 && (head[0] == '{' || head[0] == '[')) {
+        return true;
+    }
+    while (at < size && (got = pread(file, head, sizeof head, at)) > 1 && head[0] == PACKET_TAG) {
+        uint64_t bytes = 0;
+        ssize_t i = 1;
+        for (; i < got; i++) {
+            bytes |= (uint64_t)(head[i] & 127) << (7 * (i - 1));
+            if (head[i] < 128) {
+                break;
+            }
+        }
+        if (i == got || bytes > (uint64_t)(size - at)) {
+            return false;
+        }
+        at += i + 1 + (off_t)bytes;
+    }
+    return at == size;
+}
+
+/* The viewer is not asked to read what it cannot. */
+static opd_status check_file(const char *path, int file, off_t size)
+{
+    opd_bundle *bundle = NULL;
+    opd_status status = opd_bundle_open(&bundle, path);
+    if (status == OPD_OK) {
+        opd_bundle_close(bundle);
+    } else if (status == OPD_E_FORMAT && is_trace(file, size)) {
+        status = OPD_OK;
+    }
+    return status;
 }
 
 static opd_status listen_here(int *out)
@@ -185,6 +226,9 @@ static int run(const opd_command *self, int argc, char **argv)
     off_t size = 0;
     opd_command_parse(self, &o.shared, argc, argv);
     opd_status status = open_file(&file, &size, o.path);
+    if (status == OPD_OK) {
+        status = check_file(o.path, file, size);
+    }
     if (status == OPD_OK) {
         status = listen_here(&listener);
     }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -320,8 +321,9 @@ static FILE *open_report(const char *path)
 /* Once it is known what to record. */
 static void mention_old(const char *out)
 {
+    struct stat found;
     size_t length = out != NULL ? strlen(out) : 0;
-    if (length > 5 && strcmp(out + length - 5, ".opsb") == 0 && access(out, F_OK) == 0) {
+    if (length > 5 && strcmp(out + length - 5, ".opsb") == 0 && lstat(out, &found) == 0 && !S_ISDIR(found.st_mode)) {
         fprintf(stderr, "ops-debug: %s is there already: kept as %s.old\n", out, out);
     }
 }

@@ -25,11 +25,41 @@ static const char *overflow_of(const opd_call *call)
     return overflow != NULL ? call->operands[overflow - checked.operands].name : "";
 }
 
+static bool is_born(const opd_failure *failure)
+{
+    return failure->outcome == OPD_OUTCOME_NAN_BORN || failure->outcome == OPD_OUTCOME_INF_BORN;
+}
+
+/* The cause that the operands tell, as they are now. */
+static void label_of(char label[OPD_NAME], const opd_failure *failure, const opd_call *call)
+{
+    opd_call looked = *call;
+    opd_failure named = *failure;
+    for (int i = 0; i < looked.operand_count; i++) {
+        looked.operands[i].flags &= ~(uint32_t)OPD_OPERAND_HAS_HEALTH;
+    }
+    opd_diagnose(&named, &looked, failure, NULL);
+    snprintf(label, OPD_NAME, "%s", named.label);
+}
+
+/* A smaller call that fails in the same way is another failure when what makes it fail is something else. */
+static bool has_cause(const opd_trial_oracle *oracle, const opd_failure *observed, const opd_call *call)
+{
+    char label[OPD_NAME];
+    if (oracle->overflow[0] != '\0' && strcmp(oracle->overflow, overflow_of(call)) != 0) {
+        return false;
+    }
+    if (oracle->label[0] == '\0') {
+        return true;
+    }
+    label_of(label, observed, call);
+    return strcmp(oracle->label, label) == 0;
+}
+
 static opd_verdict verdict_of(const opd_trial_oracle *oracle, const opd_failure *observed, const opd_call *call)
 {
     if (opd_failure_same(&oracle->expected, observed)) {
-        bool is_same_cause = oracle->overflow[0] == '\0' || strcmp(oracle->overflow, overflow_of(call)) == 0;
-        return is_same_cause ? OPD_VERDICT_SAME : OPD_VERDICT_OTHER;
+        return has_cause(oracle, observed, call) ? OPD_VERDICT_SAME : OPD_VERDICT_OTHER;
     }
     switch (observed->outcome) {
     case OPD_OUTCOME_OK:
@@ -82,6 +112,10 @@ void opd_trial_oracle_expect(opd_trial_oracle *oracle, const opd_call *call)
 {
     bool is_crash = oracle->expected.outcome == OPD_OUTCOME_CRASH;
     snprintf(oracle->overflow, sizeof oracle->overflow, "%s", is_crash ? overflow_of(call) : "");
+    oracle->label[0] = '\0';
+    if (is_born(&oracle->expected)) {
+        label_of(oracle->label, &oracle->expected, call);
+    }
 }
 
 void opd_trial_oracle_provider(opd_trial_oracle *oracle, const opd_bundle *source, const opd_call *call,

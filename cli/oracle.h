@@ -14,6 +14,7 @@ typedef struct opd_trial_oracle {
     opd_replay_options options; /* the way that shows the failure */
     opd_failure expected;
     char overflow[OPD_NAME]; /* operand whose offsets overflow, of a crash; "" = none */
+    char label[OPD_NAME];    /* cause of a NaN or Inf, told by the operands alone; "" = no rule tells it */
     const char *path;        /* of the result; PATH.best holds the best so far */
     opd_lineage *lineage;    /* steps accepted so far */
     int lineage_count;

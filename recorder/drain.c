@@ -236,10 +236,12 @@ static void count_tail(opd_collector *collector, opd_watched *watched, uint32_t 
         collector->main_pid == 0; /* what was before is in the bundles of the collector that was killed */
     uint64_t made = slot->number + (is_recovering ? 0 : slot->earlier);
     bool is_counting = collector->control->capture == OPD_CAPTURE_COUNTS; /* most calls have no record */
-    if (made <= known->accounted || collector->control->range_last != 0 || is_counting) {
+    const opd_written *last = is_recovering ? last_written(collector, watched, slot->tid) : NULL;
+    uint64_t accounted = known->accounted + (last != NULL && last->number <= slot->number ? last->number : 0);
+    if (made <= accounted || collector->control->range_last != 0 || is_counting) {
         return;
     }
-    uint64_t missing = made - known->accounted;
+    uint64_t missing = made - accounted;
     known->accounted = made;
     if (write_gap(collector, watched, slot->tid, missing, opd_now_ns()) != OPD_OK) {
         give_up(collector, watched);

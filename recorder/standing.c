@@ -24,6 +24,8 @@ typedef struct walk {
     struct dl_find_object own;
     uint64_t low; /* stack pointer of the function before */
     bool is_own;  /* it is of this object */
+    bool
+        has_met; /* the frame of who asks: what is further in is the recorder at work, and may lie where a frame was that was left */
     bool is_found;
     opd_fault fault;
 } walk;
@@ -103,7 +105,8 @@ static _Unwind_Reason_Code look(struct _Unwind_Context *context, void *argument)
     uint64_t ip = _Unwind_GetIP(context);
     uint64_t sp = _Unwind_GetCFA(context);
     bool is_asking = at->low <= at->here && at->here < sp;
-    if (at->is_own && !is_asking && at->low <= at->frame && at->frame < sp) {
+    at->has_met = at->has_met || is_asking;
+    if (at->is_own && at->has_met && !is_asking && at->low <= at->frame && at->frame < sp) {
         at->is_found = true;
         return _URC_NORMAL_STOP;
     }

@@ -70,7 +70,7 @@ def bad_files(check):
         check.run([a.format("folder.opsb") for a in arguments], 3, ["folder.opsb"])
         if command in TAKES_FOLDERS:
             check.run([a.format("nothing") for a in arguments], 3, ["nothing", "no bundle"])
-    for name in ("missing.opsb", "empty.opsb", "folder.opsb"):
+    for name in ("missing.opsb", "empty.opsb", "folder.opsb", "text.opsb", "zeros.opsb", "stub.opsb", "other-version.opsb"):
         check.run(["open", name], 3, [name])
 
 

@@ -23,7 +23,9 @@ def main():
             return 77
     with tempfile.TemporaryDirectory() as folder:
         trace = pathlib.Path(folder) / "a trace.pftrace"
-        trace.write_bytes(bytes(range(256)) * 40000)
+        packet = bytes(range(256)) * 40000
+        length = len(packet)
+        trace.write_bytes(b"\x0a" + bytes([length & 127 | 128, length >> 7 & 127 | 128, length >> 14 & 127 | 128, length >> 21]) + packet)
         program = subprocess.Popen([build / "ops-debug", "open", trace], stdout=subprocess.PIPE, text=True)
         try:
             first = program.stdout.readline()

@@ -70,6 +70,14 @@ def recovery_from_a_fault_is_no_crash():
             assert not run.failures and len(in_flight(run)) == left, (mode, where, run.failures, run.report)
 
 
+def nan_after_a_recovery_is_caught():
+    """The frame of the routine that was left lies where the recorder works for a later one; that one is not nested in it."""
+    for where in ("operand", "result"):
+        run = same_as_alone([ODD, "smaller", "jump", where])
+        assert run.report["calls"] == "3" and run.report["nested"] == "0", (where, run.report)
+        assert [bundle.failure["outcome"] for bundle in run.failures] == ["nan"], (where, run.failures)
+
+
 def a_program_that_is_asked_to_end_in_a_call_has_not_crashed():
     env = dict(os.environ, OPENBLAS_NUM_THREADS="1")
     for how in ("exit", "quit"):

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -23,6 +24,8 @@
 enum { ROW_MAJOR = 101, NO_TRANS = 111, SIZE = 4 };
 void cblas_dgemm(int order, int transa, int transb, int m, int n, int k, double alpha, const double *a, int lda,
                  const double *b, int ldb, double beta, double *c, int ldc);
+
+double cblas_ddot(int n, const double *x, int incx, const double *y, int incy);
 
 static double a[SIZE * SIZE], b[SIZE * SIZE], c[SIZE * SIZE];
 static double *const nowhere = (double *)(uintptr_t)64;
@@ -139,6 +142,19 @@ static int last(const char *how, const char *where)
     if (sigsetjmp(way_out, 1) == 0) {
         multiply_badly(where);
     }
+    return 6;
+}
+
+/* smaller REACTION WHERE: after the crash routines of fewer arguments, whose frames are smaller; the last makes a NaN. */
+static int smaller(const char *how, const char *where)
+{
+    const double huge[] = { 1, INFINITY };
+    const double zero[] = { 1, 0 };
+    take_faults(how, 0);
+    if (sigsetjmp(way_out, 1) == 0) {
+        multiply_badly(where);
+    }
+    c[5] = cblas_ddot(1, huge, 1, zero, 1) + cblas_ddot(2, huge, 1, zero, 1);
     return 6;
 }
 
@@ -324,8 +340,9 @@ static const struct {
     const char *name;
     int (*run)(const char *argument, const char *second);
 } modes[] = {
-    { "images", images }, { "handler", handler }, { "last", last },       { "stack", stack }, { "child", child },
-    { "stop", stop },     { "alarms", alarms },   { "threads", threads }, { "large", large }, { "sandbox", sandbox },
+    { "images", images }, { "handler", handler }, { "last", last },       { "stack", stack },
+    { "child", child },   { "stop", stop },       { "alarms", alarms },   { "threads", threads },
+    { "large", large },   { "sandbox", sandbox }, { "smaller", smaller },
 };
 
 int main(int count, char **arguments)
