@@ -232,6 +232,19 @@ bool opd_source_keeps_operands(const opd_bundle *bundle)
     return false;
 }
 
+/* Can every record of calls be read? */
+static opd_status check_calls(const opd_bundle *bundle)
+{
+    opd_call call;
+    for (uint64_t i = 0; i < opd_bundle_call_count(bundle); i++) {
+        opd_status status = opd_bundle_call(&call, bundle, i);
+        if (status != OPD_OK) {
+            return status;
+        }
+    }
+    return OPD_OK;
+}
+
 static opd_status find_failing(opd_subject *out, const opd_bundle *bundle)
 {
     for (uint32_t i = 0; i < opd_bundle_failure_count(bundle); i++) {
@@ -248,6 +261,10 @@ static opd_status find_failing(opd_subject *out, const opd_bundle *bundle)
     }
     if (count == 0) {
         return opd_fail(OPD_E_NOTFOUND, "%s: holds no call", opd_bundle_path(bundle));
+    }
+    opd_status status = check_calls(bundle);
+    if (status != OPD_OK) {
+        return status;
     }
     if (!opd_source_keeps_operands(bundle)) {
         return opd_fail(OPD_E_NOTFOUND,
