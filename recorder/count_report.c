@@ -105,13 +105,15 @@ static opd_status tally_count(void *context, const opd_count *count)
     const opd_recorded_kind *kind =
         bsearch(&wanted, at->watched->kinds, at->watched->kind_count, sizeof(wanted), by_call);
     bool is_nested = kind != NULL && kind->is_nested;
-    /* Without a name: its record was written by a collector that was killed. */
-    opd_record_operator *line = opd_tally_line(at->report, kind != NULL ? kind->name : "(unknown)");
     at->report->calls += count->calls;
     at->report->calls_nested += is_nested ? count->calls : 0;
     at->report->kinds++;
-    line->calls += count->calls;
-    line->ns += is_nested ? 0 : count->ns;
+    if (!is_nested) {
+        /* Without a name: its record was written by a collector that was killed. */
+        opd_record_operator *line = opd_tally_line(at->report, kind != NULL ? kind->name : "(unknown)");
+        line->calls += count->calls;
+        line->ns += count->ns;
+    }
     return OPD_OK;
 }
 

@@ -25,6 +25,7 @@ opd_record_operator *opd_tally_line(opd_record_report *report, const char *name)
     return last;
 }
 
+/* line: NULL = of a call inside another, which has one. */
 static void count_operands(opd_record_report *report, opd_record_operator *line, const opd_call *call)
 {
     for (int i = 0; i < call->operand_count; i++) {
@@ -36,7 +37,9 @@ static void count_operands(opd_record_report *report, opd_record_operator *line,
         uint64_t bytes = is_sampled ? operand->health_before.count * opd_dtype_size(operand->view.dtype)
                                     : opd_tensor_packed_bytes(&operand->view);
         report->bytes_seen += bytes;
-        line->bytes += bytes;
+        if (line != NULL) {
+            line->bytes += bytes;
+        }
         report->bytes_known += (operand->flags & OPD_OPERAND_KNOWN) != 0 ? bytes : 0;
         report->bytes_tracked += (operand->flags & OPD_OPERAND_TRACKED) != 0 ? bytes : 0;
     }
@@ -59,13 +62,13 @@ void opd_tally_call(opd_collector *collector, opd_watched *watched, uint32_t ind
     if (collector->control->capture == OPD_CAPTURE_COUNTS && opd_counts_note(watched, call) == OPD_OK) {
         return; /* opd_counts_tally() has it */
     }
-    opd_record_operator *line = opd_tally_line(report, call->name);
+    opd_record_operator *line = is_nested ? NULL : opd_tally_line(report, call->name);
     report->calls++;
     report->calls_nested += is_nested;
     atomic_fetch_add_explicit(&collector->control->calls, 1, memory_order_relaxed);
-    line->calls++;
-    if (call->end_ns > call->begin_ns && !is_nested) {
-        line->ns += call->end_ns - call->begin_ns;
+    if (line != NULL) {
+        line->calls++;
+        line->ns += call->end_ns > call->begin_ns ? call->end_ns - call->begin_ns : 0;
     }
     if (call->number == 1) {
         end_span(report, known); /* another thread has the slot */

@@ -156,6 +156,18 @@ def spent_allowance_is_announced_and_calls_go_on():
     assert "operands are not read from here on" in shown, shown[-2000:]
 
 
+def summary_counts_a_call_with_layers_once():
+    netlib = "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3"
+    if not os.path.exists(netlib):
+        raise Skip("netlib libblas3 is not installed")
+    env = dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(netlib))
+    for capture in ("counts", "meta", "inputs"):
+        done = ops_debug("record", "--json", "--capture", capture, "-o", tempfile.mkdtemp(prefix="record-"), "--", VICTIM + "_blas", "basic", "2", env=env)
+        document = json.loads(done.stderr)
+        assert [(line["name"], line["calls"]) for line in document["operators"]] == [("dgemm", 2)], (capture, document["operators"])
+        assert (document["calls"], document["calls_nested"]) == (4, 2), (capture, document)
+
+
 def summary_names_operators_and_what_was_seen_before():
     document = json.loads(ops_debug("record", "--json", "-o", tempfile.mkdtemp(prefix="record-"), "--", CHANGE, "store").stderr)
     calls = 12 + 12 + 16 + 20
