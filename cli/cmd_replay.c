@@ -308,7 +308,8 @@ static size_t print_errors(const task_list *list)
     for (size_t i = 0; i < list->count; i++) {
         const task *job = &list->items[i];
         if (job->status != OPD_OK && strcmp(job->error, last) != 0) {
-            fprintf(stderr, "ops-debug: %s\n", job->error);
+            opd_fail(job->status, "%s", job->error);
+            (void)opd_trouble();
             last = job->error;
             count++;
         }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -266,8 +267,34 @@ opd_status opd_conversion_check(const opd_conversion *files, opd_output_kind kin
     return opd_output_check("-o", files->out, files->path, kind);
 }
 
+static char remark[1024];
+
+static void say_remark(void)
+{
+    if (remark[0] != '\0') {
+        fprintf(stderr, "ops-debug: %s\n", remark);
+        remark[0] = '\0';
+    }
+}
+
+void opd_remark(const char *format, ...)
+{
+    static bool is_set_up;
+    va_list arguments;
+    say_remark();
+    is_set_up = is_set_up || atexit(say_remark) == 0;
+    va_start(arguments, format);
+    vsnprintf(remark, sizeof remark, format, arguments);
+    va_end(arguments);
+    if (!is_set_up) {
+        say_remark();
+    }
+}
+
 int opd_trouble(void)
 {
-    fprintf(stderr, "ops-debug: %s\n", opd_error_text());
+    fprintf(stderr, "ops-debug: %s", opd_error_text());
+    fprintf(stderr, remark[0] != '\0' ? " (%s)\n" : "%s\n", remark);
+    remark[0] = '\0';
     return OPD_EXIT_TROUBLE;
 }

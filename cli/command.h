@@ -101,6 +101,8 @@ opd_status opd_conversion_check(const opd_conversion *files, opd_output_kind kin
 
 /* Prints the thread's error text as the program's one line; the exit status of a failure is returned. */
 int opd_trouble(void);
+/* A line for standard error when the command has ended; in the error's line when that is how it ends. Threads: the main one. */
+void opd_remark(const char *format, ...) OPD_PRINTF(1, 2);
 
 /* Prints the man page, made from the table of commands. */
 int opd_manual_print(void);

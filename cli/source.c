@@ -147,10 +147,9 @@ static void say_damage(const opd_bundle *bundle)
         snprintf(damage, sizeof damage, "%sdamaged in %" PRIu64 " place%s, first at offset %" PRIu64,
                  state->is_partial ? ", " : "", state->damaged, opd_phrase_plural(state->damaged), state->first_damage);
     }
-    fprintf(stderr,
-            "ops-debug: %s: %s%s; %" PRIu64 " whole record%s read; ops-debug salvage makes a sound bundle of that\n",
-            opd_bundle_path(bundle), state->is_partial ? "not complete" : "", damage, state->records,
-            opd_phrase_plural(state->records));
+    opd_remark("%s: %s%s; %" PRIu64 " whole record%s read; ops-debug salvage makes a sound bundle of that",
+               opd_bundle_path(bundle), state->is_partial ? "not complete" : "", damage, state->records,
+               opd_phrase_plural(state->records));
 }
 
 static opd_status open_bundle(opd_bundle **out, const char *path, const opd_shared *shared, bool is_glance)

@@ -82,6 +82,9 @@ def torn_and_damaged(check, whole):
     for name in (torn.name, "torn.opsb"):
         check.run(["show", name], 0, ["not complete", "salvage"])
     check.run(["group", torn.name], 0, ["not complete"])
+    (folder / "cut.opsb").write_bytes(whole[:len(whole) // 2])
+    for arguments in (["replay", "cut.opsb"], ["reduce", "cut.opsb", "-o", "never.opsb"]):
+        check.run(arguments, 3, ["cut.opsb: ", "not complete", "salvage"])
     check.run(["export", torn.name, "-o", "torn.csv"], 0, ["not complete"])
     check.run(["salvage", torn.name, "-o", "mended.opsb"], 0, lines=0)
     check.run(["show", "mended.opsb"], 0, lines=0)
