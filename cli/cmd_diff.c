@@ -57,7 +57,9 @@ static void differ(differences *found, const char *what, const char *a, const ch
         return;
     }
     if (!found->options->shared.is_quiet && (found->printed < SHOWN || found->options->shared.verbosity > 0)) {
-        printf("%s: %s | %s\n", what, a, b);
+        char left[2048];
+        char right[2048];
+        printf("%s: %s | %s\n", what, opd_phrase_line(left, sizeof left, a), opd_phrase_line(right, sizeof right, b));
         found->printed++;
     }
 }

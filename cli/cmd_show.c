@@ -231,10 +231,11 @@ static void print_failures(const opd_bundle *bundle, bool in_full)
         }
         printf("\n");
         if (failure->label[0] != '\0') {
-            printf("label        %s (%.0f %%)\n", failure->label, (double)failure->confidence * 100);
+            printf("label        %s (%.0f %%)\n", opd_phrase_line(words, sizeof words, failure->label),
+                   (double)failure->confidence * 100);
         }
         if (failure->reason[0] != '\0') {
-            printf("reason       %s\n", failure->reason);
+            printf("reason       %s\n", opd_phrase_line(words, sizeof words, failure->reason));
         }
     }
     opd_stacks_print(bundle, in_full);
@@ -439,8 +440,9 @@ static void print_head(const opd_bundle *bundle)
     opd_phrase_bytes(words, sizeof words, state->bytes);
     printf("bundle       %s (%s, %s, format %u, %s%s)\n", opd_bundle_path(bundle), header->kind, words, header->version,
            header->producer, state->is_partial ? ", torn" : "");
-    printf("program      %s (pid %u, capture %s)\n", header->command[0] != '\0' ? header->command : header->program,
-           header->pid, header->capture);
+    char line[sizeof header->command];
+    opd_phrase_line(line, sizeof line, header->command[0] != '\0' ? header->command : header->program);
+    printf("program      %s (pid %u, capture %s)\n", line, header->pid, header->capture);
     for (uint32_t i = 0; i < opd_bundle_event_count(bundle); i++) {
         const opd_event *event = opd_bundle_event(bundle, i);
         if (strcmp(event->kind, "note") == 0) {

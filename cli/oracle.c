@@ -30,7 +30,7 @@ static bool is_born(const opd_failure *failure)
     return failure->outcome == OPD_OUTCOME_NAN_BORN || failure->outcome == OPD_OUTCOME_INF_BORN;
 }
 
-/* The cause that the operands tell, as they are now. */
+/* The cause that the operands of a BLAS routine tell, as they are now; those of other operators hold what the runs left in outputs. */
 static void label_of(char label[OPD_NAME], const opd_failure *failure, const opd_call *call)
 {
     opd_call looked = *call;
@@ -113,7 +113,7 @@ void opd_trial_oracle_expect(opd_trial_oracle *oracle, const opd_call *call)
     bool is_crash = oracle->expected.outcome == OPD_OUTCOME_CRASH;
     snprintf(oracle->overflow, sizeof oracle->overflow, "%s", is_crash ? overflow_of(call) : "");
     oracle->label[0] = '\0';
-    if (is_born(&oracle->expected)) {
+    if (is_born(&oracle->expected) && call->op != NULL && call->op->call != NULL) {
         label_of(oracle->label, &oracle->expected, call);
     }
 }

@@ -203,6 +203,16 @@ void opd_phrase_operand_flags(char *text, size_t size, const opd_operand *operan
     add_flags(text, size, operand->flags, words, OPD_COUNT(words));
 }
 
+const char *opd_phrase_line(char *line, size_t size, const char *text)
+{
+    snprintf(line, size, "%s", text);
+    for (char *c = line; *c != '\0'; c++) {
+        bool is_control = (unsigned char)*c < ' ' || *c == 0x7f;
+        *c = !is_control ? *c : *c == '\n' || *c == '\t' ? ' ' : '?';
+    }
+    return line;
+}
+
 void opd_phrase_shell(char *text, size_t size, const char *argument)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:,=@%";

@@ -30,6 +30,8 @@ void opd_phrase_flags(char *text, size_t size, const opd_call *call);
 void opd_phrase_operand_flags(char *text, size_t size, const opd_operand *operand);
 /* Is this a failure of the call, rather than a window that somebody asked for? */
 bool opd_failure_is_real(const opd_failure *failure);
+/* A text of a bundle for the terminal, which is to show it and not to obey it: control characters as spaces or '?'. Returns line. */
+const char *opd_phrase_line(char *line, size_t size, const char *text);
 /* argument as a POSIX shell word, quoted where it must be */
 void opd_phrase_shell(char *text, size_t size, const char *argument);
 /* "ops-debug run --op Softmax": a command's own line again, argv as its run() was given it */

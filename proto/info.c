@@ -46,10 +46,6 @@ static void take_text(char *to, size_t size, ProtobufCBinaryData from)
     if (length > 0) {
         memcpy(to, from.data, length);
     }
-    for (size_t i = 0; i < length; i++) { /* a terminal is to show it, and not to obey it */
-        bool is_control = (uint8_t)to[i] < ' ' || to[i] == 0x7f;
-        to[i] = is_control ? (to[i] == '\n' || to[i] == '\t' ? ' ' : '?') : to[i];
-    }
 }
 
 static opd_status pack(opd_buffer *out, const ProtobufCMessage *message)
