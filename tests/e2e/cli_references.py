@@ -150,7 +150,8 @@ def torch_is_asked_about_all_it_has():
     if subprocess.run(["/usr/bin/python3", "-c", "import torch"], capture_output=True).returncode != 0:
         print("no PyTorch: its table is not tried")
         return
-    for op, words in TORCH:
+    # Each starts a Python with PyTorch: some seconds on a slow machine.
+    for op, words in TORCH if os.environ.get("OPD_TEST_FULL") == "1" else TORCH[::6]:
         found = run(op, *words, "--reference", "torch", "--no-exact")
         row = row_of(found, "torch")
         assert row["is_there"], (op, words, row["reason"])
