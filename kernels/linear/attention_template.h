@@ -352,8 +352,9 @@ static void NAME(write_rows)(const opd_attention_job *job, const NAME(block) * b
     const opd_attention_shape *shape = &job->shape;
     for (int64_t i = 0; i < block->count; i++) {
         const real *sums = block->sums + i / PANEL * PANEL * shape->value_width + i % PANEL;
+        real total = shape->keys > 0 ? block->total[i] : 1; /* without keys: a sum of nothing */
         for (int64_t e = 0; e < shape->value_width; e++) {
-            block->row[e] = sums[e * PANEL] / block->total[i];
+            block->row[e] = sums[e * PANEL] / total;
         }
         int64_t to = block->batch * shape->y[0] + block->head * shape->y[1] + (block->first + i) * shape->y[2];
         NAME(scatter)(job->dtype, NAME(element_out)(job->y, job->dtype, to), block->row, shape->value_width);

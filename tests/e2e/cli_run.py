@@ -52,6 +52,13 @@ def zeros_against_zeros_are_not_trusted():
     assert found["verdict"] == "FAIL"
 
 
+def attention_without_keys_is_a_sum_of_nothing():
+    for op in ("FusedAttention", "Attention"):
+        for words in ([], ["--variant", "portable"], ["--dtype", "f16"], ["--attrs", "is_causal=1"]):
+            found = run(op, "--input-shapes", "[1,1,3,4];[1,1,0,4];[1,1,0,4]", *words, status=0)
+            assert found["verdict"] == "MISTRUSTED", (op, words, found["verdict"])  # all zeros, as they must be
+
+
 def whole_numbers_show_what_a_bound_hides():
     found = run("Twice", "--variant", "inexact", "--no-exact", status=0)
     assert found["verdict"] == "PASS" and found["reference"] == "HIGH"
@@ -300,7 +307,7 @@ def bad_wishes_get_one_line():
         assert done.stdout == "" and len(done.stderr.splitlines()) == 1 and part in done.stderr, (words, done.stderr)
 
 
-for test in (words_say_what_is_wrong, zeros_against_zeros_are_not_trusted, whole_numbers_show_what_a_bound_hides,
+for test in (words_say_what_is_wrong, zeros_against_zeros_are_not_trusted, attention_without_keys_is_a_sum_of_nothing, whole_numbers_show_what_a_bound_hides,
              serial_sums_pass_as_far_as_serial_sums_explain, figures_are_those_of_numpy, other_rules_count_as_numpy_does,
              rules_of_the_whole_compare_with_a_benchmark, patterns_are_named_and_located, samples_are_small_fail_and_travel,
              kept_outputs_are_compared_bit_by_bit, expected_outputs_are_kept_for_replays, references_are_asked_and_weighed,
