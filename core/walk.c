@@ -436,6 +436,15 @@ uint64_t opd_tensor_packed_bytes(const opd_tensor *view)
     return (uint64_t)opd_walk_count(&runs) * opd_dtype_size(view->dtype);
 }
 
+bool opd_tensor_same_places(const opd_tensor *a, const opd_tensor *b)
+{
+    bool is_same = a->rank == b->rank;
+    for (int d = 0; d < a->rank && is_same; d++) {
+        is_same = a->shape[d] == b->shape[d] && (a->shape[d] <= 1 || a->stride[d] == b->stride[d]);
+    }
+    return is_same;
+}
+
 int64_t opd_tensor_existing(const opd_tensor *view)
 {
     opd_runs runs;

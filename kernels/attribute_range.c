@@ -72,7 +72,7 @@ static bool is_within(const opd_range *range, double value)
     return false;
 }
 
-/* Of an operand without dimensions the shape function says what an axis may be. */
+/* An operand without dimensions bounds no axis. */
 static opd_status check_axis(const opd_call *call, const opd_plan_value *expected, int64_t axis)
 {
     const opd_slice *name = &expected->range.operand;

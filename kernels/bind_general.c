@@ -333,6 +333,8 @@ opd_status opd_general_bind(opd_call *call, const opd_plan *plan)
     status = check_ranges(call, plan);
     if (status == OPD_OK) {
         status = bind(call, &binding, &culprit);
+    } else {
+        culprit = call->operand_count; /* an attribute: no operand is to blame */
     }
     bind_flags(call, &binding);
     call->flags &= ~(uint32_t)OPD_CALL_BAD_ARGS;

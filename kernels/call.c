@@ -36,23 +36,17 @@ opd_operand *opd_call_operand(opd_call *call, const char *name)
     return NULL;
 }
 
-/* The operand before it at the same address: libraries that work in place are told so by the pointers alone. */
-static bool is_same_view(const opd_tensor *a, const opd_tensor *b)
-{
-    bool is_same = a->dtype == b->dtype && a->rank == b->rank;
-    for (int d = 0; d < a->rank && is_same; d++) {
-        is_same = a->shape[d] == b->shape[d] && (a->shape[d] == 1 || a->stride[d] == b->stride[d]);
-    }
-    return is_same;
-}
-
-/* Of operands at one address that hold different elements each has its own content. */
+/*
+ * The operand before it at the same address: libraries that work in place are told so by the pointers alone. Of operands at one address
+ * that hold different elements each has its own content.
+ */
 static int shared_address(const opd_call *call, int index)
 {
     const opd_operand *of = &call->operands[index];
     for (int i = 0; i < index; i++) {
         if (call->operands[i].address != 0 && call->operands[i].address == of->address &&
-            is_same_view(&call->operands[i].view, &of->view)) {
+            call->operands[i].view.dtype == of->view.dtype &&
+            opd_tensor_same_places(&call->operands[i].view, &of->view)) {
             return i;
         }
     }

@@ -217,17 +217,6 @@ bool opd_call_bad_name(char name[OPD_NAME], const opd_call *call)
     return false;
 }
 
-/* Strides of dimensions of one element say nothing. */
-static bool has_strides_of(const opd_tensor *is, const opd_tensor *should)
-{
-    for (int d = 0; d < is->rank; d++) {
-        if (is->shape[d] > 1 && is->stride[d] != should->stride[d]) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Would binding the call anew leave it as it is? plan: NULL where the operator binds its calls itself. */
 static bool check_general(opd_call *call, const opd_plan *plan, char *text, size_t size)
 {
@@ -245,7 +234,7 @@ static bool check_general(opd_call *call, const opd_plan *plan, char *text, size
         const opd_tensor *should = &anew.operands[i].view;
         bool is_same = is->dtype == should->dtype && is->rank == should->rank &&
                        memcmp(is->shape, should->shape, (size_t)is->rank * sizeof is->shape[0]) == 0 &&
-                       (plan != NULL || has_strides_of(is, should));
+                       (plan != NULL || opd_tensor_same_places(is, should));
         if (!is_same) {
             char found[OPD_OPERAND_TEXT];
             char expected[OPD_OPERAND_TEXT];

@@ -12,6 +12,8 @@
 
 #include <opsdebug/memory.h>
 
+#include "trap.h"
+
 enum { LEAST_ROUNDS = 4, MOST_ROUNDS = 60, MAX_THREADS = 16 };
 #define ENOUGH_NS UINT64_C(2000000000) /* of all runs together */
 
@@ -153,18 +155,11 @@ static bool is_output(const twin *self, int index)
     return self->memory[index] != NULL && self->call.operands[index].role != OPD_ROLE_IN;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 static opd_status run_alone(twin *self, uint32_t threads)
 {
-    uint64_t begin = now_ns();
+    uint64_t begin = opd_trap_time(CLOCK_MONOTONIC);
     opd_status status = opd_variant_run(self->variant, &self->call, &self->workspace);
-    uint64_t rounds = ENOUGH_NS / threads / (now_ns() - begin + 1);
+    uint64_t rounds = ENOUGH_NS / threads / (opd_trap_time(CLOCK_MONOTONIC) - begin + 1);
     self->rounds = rounds > MOST_ROUNDS ? MOST_ROUNDS : rounds < LEAST_ROUNDS ? LEAST_ROUNDS : (int)rounds;
     for (int i = 0; i < self->call.operand_count && status == OPD_OK; i++) {
         const opd_tensor *view = &self->call.operands[i].view;

@@ -89,12 +89,11 @@ static double doubt_of(const opd_judge *judge, const opd_component *item, doubt_
 {
     const opd_judge_output *output = &judge->outputs[item->number];
     double gauge = (double)output->gauge[flat];
-    double terms = 2 * (judge->cap - OPD_PASS_RATIO);
     if (kind == DOUBT_MEASURED) {
         return output->doubt[flat];
     }
     if (kind == DOUBT_PROVEN) {
-        return (2 * terms + 8) * WIDE_UNIT * gauge;
+        return (2 * judge->terms + 8) * WIDE_UNIT * gauge;
     }
     if (item->bound.kind == OPD_BOUND_ULP) {
         double limit = item->bound.limit > 0 ? (double)item->bound.limit : OPD_PASS_RATIO;
@@ -157,7 +156,7 @@ static void tell_sureness(opd_replay_result *result, const opd_judge *judge, con
         result->doubt = 0;
         return;
     }
-    bool is_sum = judge->call->op != NULL && judge->call->op->bound.is_sum;
+    bool is_sum = judge->call->op != NULL && judge->call->op->bound.is_sum && judge->terms >= 0;
     doubt_kind kind = is_sum ? DOUBT_PROVEN : is_measured(judge, numbers, count) ? DOUBT_MEASURED : DOUBT_CLAIMED;
     double share = share_of(judge, numbers, count, kind);
     if (kind == DOUBT_PROVEN && share >= CERTIFIED_SHARE && is_measured(judge, numbers, count)) {

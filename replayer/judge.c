@@ -50,11 +50,10 @@ void opd_judge_begin(opd_judge *judge, const opd_job *job, const opd_call *call)
         }
     }
     int64_t terms = 0;
-    if (call->op == NULL || call->op->reduction == NULL || opd_call_eval(&terms, call, call->op->reduction) != OPD_OK ||
-        terms < 0) {
-        terms = 0;
-    }
-    judge->cap = OPD_PASS_RATIO + (double)terms / 2;
+    bool is_known = call->op != NULL && call->op->reduction != NULL &&
+                    opd_call_eval(&terms, call, call->op->reduction) == OPD_OK && terms >= 0;
+    judge->terms = is_known ? (double)terms : -1;
+    judge->cap = OPD_PASS_RATIO + (is_known ? (double)terms / 2 : 0);
 }
 
 /* Values from elsewhere instead of the definition's, whose gauges stay. */

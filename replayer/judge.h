@@ -24,6 +24,7 @@ typedef struct opd_judge {
     opd_opinion opinion;  /* of the last judgement */
     opd_opinion peers[OPD_MAX_PEERS];
     double growth; /* of the variant: the bound widens by it; 0 = 1 */
+    double terms;  /* n of a sum; -1 = not known */
     double cap;    /* n/2 + 16 */
     double naive_ratio;
     bool is_nan_read, is_inf_read; /* on entry, in what the routine must read */

@@ -41,6 +41,20 @@ static double component_ulp(const opd_component *item, const long double *want)
     return most;
 }
 
+/*
+ * The recorded value was rounded as well: half a unit of its own beside that of the value here, which its ratio leaves out. A gauge of 0 is exact, and
+ * a bound in units is doubled already.
+ */
+static void allow_rounding(long double want[2], const opd_component *here, long double gauge, opd_dtype dtype)
+{
+    int parts = here->bound.kind == OPD_BOUND_GAUGE && gauge > 0 ? here->parts : 0;
+    for (int k = 0; k < parts && k < 2; k++) {
+        long double half = 0.5L * (long double)opd_dtype_ulp(dtype, (double)want[k]);
+        long double gap = (long double)here->part[k] - want[k];
+        want[k] += isfinite(gap) ? fmaxl(-half, fminl(half, gap)) : 0;
+    }
+}
+
 /* Both may be off to one side of the right value each: twice the bound of one. */
 static opd_same close_content(const opd_judge *judge, int operand, const opd_tensor *recorded, distance *off)
 {
@@ -68,6 +82,7 @@ static opd_same close_content(const opd_judge *judge, int operand, const opd_ten
         off->ratio = fmax(off->ratio, opd_component_ratio(&then, right, output->gauge[flat], judge->job->mxcsr));
         off->ulp = fmax(off->ulp, component_ulp(&then, right));
         long double want[2] = { (long double)then.part[0], (long double)then.part[1] };
+        allow_rounding(want, &here, output->gauge[flat], opd_dtype_real(recorded->dtype));
         if (opd_component_ratio(&here, want, output->gauge[flat], judge->job->mxcsr) > allowed) {
             worst = OPD_SAME_DIFFERENT;
         }

@@ -111,7 +111,7 @@ void opd_trap_install(opd_job *job)
     }
 }
 
-static uint64_t time_of(clockid_t clock)
+uint64_t opd_trap_time(clockid_t clock)
 {
     struct timespec now;
     clock_gettime(clock, &now);
@@ -120,9 +120,9 @@ static uint64_t time_of(clockid_t clock)
 
 void opd_trap_begin(void)
 {
-    atomic_store(&trap_job->armed_ns, time_of(CLOCK_MONOTONIC));
+    atomic_store(&trap_job->armed_ns, opd_trap_time(CLOCK_MONOTONIC));
     if (trap_job->is_timeout_cpu) {
-        atomic_store(&trap_job->armed_cpu_ns, time_of(CLOCK_PROCESS_CPUTIME_ID));
+        atomic_store(&trap_job->armed_cpu_ns, opd_trap_time(CLOCK_PROCESS_CPUTIME_ID));
     }
 }
 

@@ -53,13 +53,6 @@ static bool is_general(const worker *self)
     return self->provider.variant != NULL;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 static void set_stage(opd_job *job, opd_stage stage)
 {
     atomic_store(&job->stage, (uint32_t)stage);
@@ -143,7 +136,7 @@ static opd_status call_routine(worker *self)
         return status;
     }
     arm(self);
-    uint64_t begin = now_ns();
+    uint64_t begin = opd_trap_time(CLOCK_MONOTONIC);
     if (self->job->is_given) {
         opd_given_put(&self->call, self->job, self->numbers, self->count);
     } else if (self->provider.variant != NULL) {
@@ -157,7 +150,7 @@ static opd_status call_routine(worker *self)
     } else {
         status = opd_routine_call(self->provider.function, &self->call);
     }
-    self->times[self->time_count++] = now_ns() - begin;
+    self->times[self->time_count++] = opd_trap_time(CLOCK_MONOTONIC) - begin;
     opd_allocations_probe();
     disarm(self);
     return status;

@@ -286,8 +286,7 @@ static int64_t item_size(const item *of, const opd_call *call, int spatial)
     return size;
 }
 
-/* Spatial dimensions of a call: those of its input, by their symbols. */
-static int spatial_count(const opd_call *call)
+int opd_dnnl_spatial_count(const opd_call *call)
 {
     return (opd_dnnl_symbol(call, "id", UNKNOWN) >= 0) + (opd_dnnl_symbol(call, "ih", UNKNOWN) >= 0) +
            (opd_dnnl_symbol(call, "iw", UNKNOWN) >= 0);
@@ -315,7 +314,7 @@ static bool pattern_of(pattern *out, const opd_call *call, int operand, const op
     if (row == NULL || strcmp(row->dims, "=") == 0) {
         return false;
     }
-    out->spatial = spatial_count(call);
+    out->spatial = opd_dnnl_spatial_count(call);
     return expand(out, row->dims, layout->rank, opd_dnnl_symbol(call, "g", UNKNOWN) >= 0, call, source);
 }
 

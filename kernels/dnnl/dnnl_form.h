@@ -130,6 +130,8 @@ int64_t opd_dnnl_layout_offset(const opd_dnnl_layout *layout, const int64_t *str
 
 /* Size of a dimension symbol. */
 int64_t opd_dnnl_symbol(const opd_call *call, const char *name, int64_t otherwise);
+/* Spatial dimensions of a call: those of its input, by their symbols. */
+int opd_dnnl_spatial_count(const opd_call *call);
 /* A list attribute's number for a spatial dimension. */
 int64_t opd_dnnl_spatial(const opd_call *call, const char *name, int axis, int64_t otherwise);
 /* Logical dimensions of an operand by the call's symbols and attributes. errors: E_INVALID names what does not fit. */

@@ -342,11 +342,8 @@ bool opd_dnnl_layout_dims(int64_t *dims, const opd_dnnl_layout *layout, const op
 bool opd_dnnl_layout_covers(const opd_tensor *view, const opd_dnnl_layout *layout, const int64_t *dims)
 {
     opd_tensor bound = *view;
-    bool is_same = opd_dnnl_layout_view(&bound, layout, dims) && bound.rank == view->rank;
-    for (int d = 0; d < bound.rank && is_same; d++) {
-        is_same = bound.shape[d] == view->shape[d] && (bound.shape[d] == 1 || bound.stride[d] == view->stride[d]);
-    }
-    return is_same && view->mask.kind == OPD_MASK_NONE;
+    return opd_dnnl_layout_view(&bound, layout, dims) && opd_tensor_same_places(&bound, view) &&
+           view->mask.kind == OPD_MASK_NONE;
 }
 
 int64_t opd_dnnl_layout_offset(const opd_dnnl_layout *layout, const int64_t *strides, const int64_t *index)

@@ -27,14 +27,20 @@ static const struct {
 
 _Static_assert(OPD_COUNT(quantities) == OPD_DNNL_QUANTS, "room for each");
 
-const char *opd_dnnl_quant_name(int arg)
+static int row_of(int arg)
 {
-    for (size_t i = 0; i < OPD_COUNT(quantities); i++) {
+    for (int i = 0; i < (int)OPD_COUNT(quantities); i++) {
         if (quantities[i].arg == arg) {
-            return quantities[i].name;
+            return i;
         }
     }
-    return NULL;
+    return -1;
+}
+
+const char *opd_dnnl_quant_name(int arg)
+{
+    int row = row_of(arg);
+    return row >= 0 ? quantities[row].name : NULL;
 }
 
 static int find(const opd_call *call, int operand)
@@ -77,12 +83,8 @@ int64_t opd_dnnl_quant_count(int mask, const int64_t *dims, int rank)
 
 const char *opd_dnnl_quant_target(int arg)
 {
-    for (size_t i = 0; i < OPD_COUNT(quantities); i++) {
-        if (quantities[i].arg == arg) {
-            return quantities[i].target;
-        }
-    }
-    return "";
+    int row = row_of(arg);
+    return row >= 0 ? quantities[row].target : "";
 }
 
 int64_t opd_dnnl_quant_wanted(const opd_call *call, int operand)

@@ -12,18 +12,15 @@
 
 #include "dnnl_reference.h"
 
-#define GATES_MAX 4
-
 typedef opd_dnnl_sum measured; /* gauge: error */
 
 typedef struct network {
     const opd_dnnl_definition *of;
     opd_dnnl_source src_layer, src_iter, src_iter_c, weights_layer, weights_iter, peephole, projection, bias;
     int64_t steps, batch, layers, ways, hidden, out; /* out: size of the state that goes on */
-    int64_t gates;
-    bool is_side_by_side, is_backwards; /* of all, for one way */
-    measured *input, *output, *result;  /* of a layer, and of the network: steps, batch, channels */
-    int64_t inputs, outputs;            /* channels of the input and the result */
+    bool is_side_by_side, is_backwards;              /* of all, for one way */
+    measured *input, *output, *result;               /* of a layer, and of the network: steps, batch, channels */
+    int64_t inputs, outputs;                         /* channels of the input and the result */
     measured *h, *c, *cell_h; /* one sequence: the state, the cell's state, what the cell gives before a projection */
     /* Where the cell stands. */
     int64_t layer, way, step, sequence;
@@ -205,12 +202,11 @@ static void initial(const network *net, measured *state, const opd_dnnl_source *
 }
 
 /* The last state, where it is what is wanted. */
-static void keep_last(network *net, const char *name, const measured *state, int64_t count)
+static void keep_last(const network *net, const char *name, const measured *state, int64_t count)
 {
-    opd_dnnl_definition *of = (opd_dnnl_definition *)(uintptr_t)net->of;
     int64_t first = ((net->layer * net->ways + net->way) * net->batch + net->sequence) * count;
-    if (opd_dnnl_is_wanted(of, name)) {
-        memcpy(of->states + first, state, (size_t)count * sizeof *state);
+    if (opd_dnnl_is_wanted(net->of, name)) {
+        memcpy(net->of->states + first, state, (size_t)count * sizeof *state);
     }
 }
 
@@ -293,7 +289,6 @@ static bool describe(network *net, const opd_dnnl_definition *of)
     net->inputs = net->src_layer.dims[2];
     net->layers = weights->dims[0];
     net->ways = weights->dims[1];
-    net->gates = weights->dims[3];
     net->hidden = weights->dims[4];
     net->out = net->weights_iter.dims[2];
     net->is_side_by_side = strcmp(direction, "bidirectional_concat") == 0;
@@ -302,7 +297,7 @@ static bool describe(network *net, const opd_dnnl_definition *of)
     bool is_deep_enough = net->layers == 1 || net->out == net->inputs;
     bool is_plain = net->projection.data != NULL || net->out == net->hidden;
     bool has_ways = net->ways == (strncmp(direction, "bidirectional", 13) == 0 ? 2 : 1);
-    return is_deep_enough && is_plain && has_ways && net->gates <= GATES_MAX;
+    return is_deep_enough && is_plain && has_ways;
 }
 
 /* Room for the wanted operand, the input and output of a layer, and the states of a sequence. */

@@ -162,8 +162,7 @@ static void find_sources(opd_dnnl_definition *of)
     const opd_dnnl_quant weights = opd_dnnl_quant_of(call, DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_WEIGHTS);
     of->src.zero = opd_dnnl_quant_at(call, &src, first, first);
     of->weights.zero = opd_dnnl_quant_at(call, &weights, first, first);
-    of->spatial = (opd_dnnl_symbol(call, "id", -1) >= 0) + (opd_dnnl_symbol(call, "ih", -1) >= 0) +
-                  (opd_dnnl_symbol(call, "iw", -1) >= 0);
+    of->spatial = opd_dnnl_spatial_count(call);
     of->groups = opd_dnnl_symbol(call, "g", 1);
     for (int j = 0; j < of->spatial; j++) {
         const char name[3] = { 'k', "dhw"[3 - of->spatial + j], '\0' };

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include <opsdebug/dnnl.h>
 #include <opsdebug/memory.h>
 
 #include "engine.h"
@@ -21,7 +22,7 @@ static bool is_there;
 
 static void open_library(void)
 {
-    static const char *const names[] = { "libdnnl.so.2", NULL };
+    static const char *const names[] = { OPD_DNNL_LIBRARY, NULL };
     void *library = opd_engine_open(names);
     is_there = library != NULL;
 #define OPD_X(name)                                                 \
@@ -48,7 +49,7 @@ static const char *prepare(opd_recipe *recipe, dnnl_primitive_desc_t *descriptio
     opd_recipe_function *make = opd_recipe_find(call->name);
     *recipe = (opd_recipe){ .dnnl = find_library(), .call = call };
     if (recipe->dnnl == NULL) {
-        return "oneDNN 2 cannot be loaded (libdnnl.so.2); apt-get install libdnnl2";
+        return "oneDNN 2 cannot be loaded (" OPD_DNNL_LIBRARY "); apt-get install libdnnl2";
     }
     if (call->dtype != OPD_F32 || make == NULL) {
         return "oneDNN is asked about f32 only";

@@ -48,6 +48,18 @@ static const char *add(opd_recipe *recipe, int arg, int operand)
     return add_shaped(recipe, arg, operand, view->rank, view->shape);
 }
 
+/* With leading dimensions of 1, up to rank. */
+static const char *add_led(opd_recipe *recipe, int arg, int operand, int rank)
+{
+    const opd_tensor *view = &recipe->call->operands[operand].view;
+    int64_t shape[OPD_MAX_RANK];
+    int missing = rank - view->rank;
+    for (int d = 0; d < rank; d++) {
+        shape[d] = d < missing ? 1 : view->shape[d - missing];
+    }
+    return add_shaped(recipe, arg, operand, rank, shape);
+}
+
 static const char *said(dnnl_status_t status)
 {
     return status == dnnl_success ? NULL : "oneDNN does not take such a call";
@@ -167,16 +179,9 @@ static const char *make_matmul(opd_recipe *recipe)
     const opd_tensor *a = &recipe->call->operands[0].view;
     const opd_tensor *b = &recipe->call->operands[1].view;
     const opd_tensor *y = &recipe->call->operands[2].view;
-    int64_t shapes[2][OPD_MAX_RANK];
-    const opd_tensor *given[2] = { a, b };
     const char *reason = a->rank < 2 || b->rank < 2 ? "vectors" : NULL;
-    for (int i = 0; i < 2 && reason == NULL; i++) { /* leading dimensions of 1 */
-        int missing = y->rank - given[i]->rank;
-        for (int d = 0; d < y->rank; d++) {
-            shapes[i][d] = d < missing ? 1 : given[i]->shape[d - missing];
-        }
-        reason = add_shaped(recipe, i == 0 ? DNNL_ARG_SRC : DNNL_ARG_WEIGHTS, i, y->rank, shapes[i]);
-    }
+    reason = reason == NULL ? add_led(recipe, DNNL_ARG_SRC, 0, y->rank) : reason;
+    reason = reason == NULL ? add_led(recipe, DNNL_ARG_WEIGHTS, 1, y->rank) : reason;
     reason = reason == NULL ? add(recipe, DNNL_ARG_DST, 2) : reason;
     return reason != NULL ? reason
                           : said(recipe->dnnl->matmul_desc_init(&recipe->of.matmul, form(recipe, 0), form(recipe, 1),
@@ -325,15 +330,8 @@ static const char *make_binary(opd_recipe *recipe)
     const opd_call *call = recipe->call;
     const opd_tensor *y = &call->operands[call->operand_count - 1].view;
     const char *reason = call->operand_count != 3 ? "two inputs only" : NULL;
-    for (int i = 0; i < 2 && reason == NULL; i++) {
-        const opd_tensor *view = &call->operands[i].view;
-        int64_t shape[OPD_MAX_RANK];
-        int missing = y->rank - view->rank;
-        for (int d = 0; d < y->rank; d++) {
-            shape[d] = d < missing ? 1 : view->shape[d - missing];
-        }
-        reason = add_shaped(recipe, i == 0 ? DNNL_ARG_SRC_0 : DNNL_ARG_SRC_1, i, y->rank, shape);
-    }
+    reason = reason == NULL ? add_led(recipe, DNNL_ARG_SRC_0, 0, y->rank) : reason;
+    reason = reason == NULL ? add_led(recipe, DNNL_ARG_SRC_1, 1, y->rank) : reason;
     reason = reason == NULL ? add(recipe, DNNL_ARG_DST, 2) : reason;
     for (size_t i = 0; i < OPD_COUNT(kinds) && reason == NULL; i++) {
         if (strcmp(kinds[i].name, call->name) == 0) {
@@ -344,7 +342,6 @@ static const char *make_binary(opd_recipe *recipe)
     return reason;
 }
 
-/* Dimensions of 1 where it was reduced, whatever keepdims says: the numbers lie alike. */
 static const char *make_reduce(opd_recipe *recipe)
 {
     static const struct {
@@ -359,13 +356,11 @@ static const char *make_reduce(opd_recipe *recipe)
     const opd_call *call = recipe->call;
     const opd_tensor *x = &call->operands[0].view;
     const opd_tensor *y = &call->operands[call->operand_count - 1].view;
-    int64_t shape[OPD_MAX_RANK];
     if (opd_call_int(call, "keepdims", 1) == 0 || y->rank != x->rank || x->rank == 0) {
         return "with keepdims only";
     }
-    memcpy(shape, y->shape, sizeof shape);
     const char *reason = add(recipe, DNNL_ARG_SRC, 0);
-    reason = reason == NULL ? add_shaped(recipe, DNNL_ARG_DST, call->operand_count - 1, x->rank, shape) : reason;
+    reason = reason == NULL ? add(recipe, DNNL_ARG_DST, call->operand_count - 1) : reason;
     bool is_same = memcmp(x->shape, y->shape, (size_t)x->rank * sizeof x->shape[0]) == 0;
     reason = reason == NULL && is_same ? "nothing is reduced" : reason;
     for (size_t i = 0; i < OPD_COUNT(kinds) && reason == NULL; i++) {

@@ -24,8 +24,6 @@ typedef struct head {
     int64_t mode;       /* of it */
 } head;
 
-enum { KEEPS_PRODUCT, KEEPS_CAPPED, KEEPS_BIASED, KEEPS_WEIGHTS };
-
 static void keep(const head *at, int64_t row, int64_t key, long double value, long double gauge)
 {
     if (at->kept != NULL && at->kept->value != NULL) {
@@ -117,7 +115,7 @@ static void fill_scores(head *at, int64_t row)
             at->scaled[key] = (double)score;
         }
         long double terms = fabsl(scale) * sum.gauge; /* softcap's slope is at most 1 */
-        if (at->mode == KEEPS_PRODUCT) {
+        if (at->mode == OPD_ATTENTION_KEEPS_PRODUCT) {
             keep(at, row, key, score, terms);
         }
         if (cap > 0) {
@@ -126,8 +124,8 @@ static void fill_scores(head *at, int64_t row)
         long double bias = bias_of(at, row, key);
         at->score[key] = opd_round(work, score + bias);
         long double reach = terms + fabsl(bias);
-        if (at->mode == KEEPS_CAPPED || at->mode == KEEPS_BIASED) {
-            bool is_biased = at->mode == KEEPS_BIASED;
+        if (at->mode == OPD_ATTENTION_KEEPS_CAPPED || at->mode == OPD_ATTENTION_KEEPS_BIASED) {
+            bool is_biased = at->mode == OPD_ATTENTION_KEEPS_BIASED;
             keep(at, row, key, is_biased ? at->score[key] : score, (is_biased ? reach : terms) + fabsl(score));
         }
         if (isfinite(bias) && reach > at->reach) {
@@ -214,7 +212,7 @@ static void do_row(head *at, opd_array *y, int64_t flat, double *scores, double 
     at->scaled = scores != NULL ? scores + flat * shape->keys : NULL;
     fill_scores(at, row);
     take_softmax(at);
-    for (int64_t key = 0; key < shape->keys && at->mode == KEEPS_WEIGHTS; key++) {
+    for (int64_t key = 0; key < shape->keys && at->mode == OPD_ATTENTION_KEEPS_WEIGHTS; key++) {
         keep(at, row, key, at->score[key], fabsl(at->score[key]) * (1 + at->reach));
     }
     for (int64_t key = 0; key < shape->keys && weights != NULL; key++) {
@@ -243,7 +241,7 @@ opd_status opd_define_attention(opd_definition_work *work)
     at.score = score;
     at.counts = counts;
     at.kept = output(work, "qk_matmul_output");
-    at.mode = opd_call_int(work->call, "qk_matmul_output_mode", KEEPS_PRODUCT);
+    at.mode = opd_call_int(work->call, "qk_matmul_output_mode", OPD_ATTENTION_KEEPS_PRODUCT);
     for (int64_t flat = 0; flat < rows; flat++) {
         do_row(&at, output(work, "Y"), flat, scores, weights);
     }

@@ -152,8 +152,10 @@ static const char *declines_past(const opd_call *call)
     if (call != NULL && is_input(call, PAST_KEY)) {
         return "keys of the past lie apart from those of now";
     }
-    int64_t mode = call != NULL ? opd_call_int(call, "qk_matmul_output_mode", 0) : 0;
-    if (call != NULL && kept_of(call) != NULL && mode != 0 && mode != 3) {
+    int64_t mode = call != NULL ? opd_call_int(call, "qk_matmul_output_mode", OPD_ATTENTION_KEEPS_PRODUCT)
+                                : OPD_ATTENTION_KEEPS_PRODUCT;
+    if (call != NULL && kept_of(call) != NULL && mode != OPD_ATTENTION_KEEPS_PRODUCT &&
+        mode != OPD_ATTENTION_KEEPS_WEIGHTS) {
         return "softcap, mask and softmax are one pass";
     }
     return opd_declines_strides(call);
@@ -197,7 +199,7 @@ static void place_values(opd_gemm *gemm, const void *context, int64_t index)
 static void keep_scores(const opd_attention_job *job, const opd_call *call, int64_t mode)
 {
     const opd_tensor *kept = kept_of(call);
-    if (kept == NULL || opd_call_int(call, "qk_matmul_output_mode", 0) != mode) {
+    if (kept == NULL || opd_call_int(call, "qk_matmul_output_mode", OPD_ATTENTION_KEEPS_PRODUCT) != mode) {
         return;
     }
     const float *narrow = job->scores;
@@ -246,10 +248,10 @@ static opd_status run_unfused(const opd_call *call, const opd_workspace *workspa
     };
     opd_gemm_best()(&product, &rest);
     show(&job, "scores", job.scores);
-    keep_scores(&job, call, 0);
+    keep_scores(&job, call, OPD_ATTENTION_KEEPS_PRODUCT);
     best_softmax()(&job, workspace);
     show(&job, "weights", job.scores);
-    keep_scores(&job, call, 3);
+    keep_scores(&job, call, OPD_ATTENTION_KEEPS_WEIGHTS);
     product.place = place_values;
     product.gemm = (opd_gemm){ .m = shape->rows,
                                .n = shape->value_width,

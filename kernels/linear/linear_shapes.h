@@ -25,6 +25,14 @@ void opd_product_offsets(int64_t *a, int64_t *b, const opd_product_shape *shape,
 /* Element (i, j) of a bias is at i * row + j * column: strides of a bias of that shape broadcast to [m, n] from the right. */
 void opd_bias_strides(int64_t *row, int64_t *column, int32_t rank, const int64_t *shape);
 
+/* Attention's qk_matmul_output_mode: the scores after which step. */
+enum {
+    OPD_ATTENTION_KEEPS_PRODUCT,
+    OPD_ATTENTION_KEEPS_CAPPED,
+    OPD_ATTENTION_KEEPS_BIASED,
+    OPD_ATTENTION_KEEPS_WEIGHTS
+};
+
 enum { OPD_WINDOW_RANK = OPD_MAX_RANK - 2 };
 
 /* A window that slides over the spatial dimensions of [N, C, ...]. */

@@ -10,6 +10,4 @@ opd_shape_function opd_shape_layer_norm;
 /* Training has two more outputs, inference has not. */
 opd_shape_function opd_shape_batch_norm;
 
-/* p is 1 or 2. */
-
 #endif

@@ -23,6 +23,7 @@
 #define fmaxl(x, y)  ((long double)fmaxf128(x, y))
 #define fminl(x, y)  ((long double)fminf128(x, y))
 #define ldexpl(x, n) ((long double)ldexpf128(x, n))
+#define frexpl(x, e) ((long double)frexpf128(x, e))
 #define truncl(x)    ((long double)truncf128(x))
 #define rintl(x)     ((long double)rintf128(x))
 #define floorl(x)    ((long double)floorf128(x))

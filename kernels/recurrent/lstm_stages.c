@@ -2,6 +2,8 @@
 /* The inner stages of an LSTM, which the definition and the variants report alike: whole, when all steps are done. */
 #include "lstm.h"
 
+#include <opsdebug/memory.h>
+
 static const char *const names[OPD_LSTM_STAGES] = { "gates", "cell", "hidden" };
 
 opd_status opd_lstm_stages_begin(opd_lstm_stages *out, const opd_lstm *lstm)
@@ -12,6 +14,10 @@ opd_status opd_lstm_stages_begin(opd_lstm_stages *out, const opd_lstm *lstm)
     }
     for (int i = 0; i < OPD_LSTM_STAGES && status == OPD_OK; i++) {
         status = opd_stage_begin(&out->value[i], opd_lstm_stage_at(lstm, i, lstm->steps, 0, 0));
+    }
+    for (int i = 0; i < OPD_LSTM_STAGES && status != OPD_OK; i++) {
+        opd_free(out->value[i]);
+        out->value[i] = NULL;
     }
     return status;
 }

@@ -303,6 +303,9 @@ opd_status opd_lstm_run(const opd_call *call, const opd_workspace *workspace, op
         return OPD_OK;
     }
     opd_status status = opd_lstm_stages_begin(&run.stages, lstm);
+    if (status != OPD_OK) {
+        return status;
+    }
     for (run.direction = 0; run.direction < lstm->directions; run.direction++) {
         begin_direction(&run);
         if (lstm->steps > 0) {
@@ -318,5 +321,5 @@ opd_status opd_lstm_run(const opd_call *call, const opd_workspace *workspace, op
         }
     }
     opd_lstm_stages_end(&run.stages, lstm);
-    return status;
+    return OPD_OK;
 }

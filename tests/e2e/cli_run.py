@@ -213,6 +213,21 @@ def expected_outputs_are_kept_for_replays():
     assert call("run", "--op", "Relu", "--expected").returncode == 2
 
 
+def expected_outputs_of_narrow_types_are_met():
+    """Two values of f16 rounded from the same right one may lie a unit apart."""
+    with tempfile.TemporaryDirectory() as folder:
+        for op in ("LayerNormalization", "MatMul"):
+            bundle = pathlib.Path(folder) / f"{op}.opsb"
+            assert call("run", "--op", op, "--dtype", "f16", "--no-exact", "--save", bundle, "--expected").returncode == 0
+            found = json.loads(call("replay", bundle, "--json").stdout)["replays"][0]
+            assert found["same"] in ("bitwise", "bound") and found["golden"], (op, found["same"])
+
+
+def attribute_out_of_range_blames_no_operand():
+    done = call("run", "--op", "LayerNormalization", "--attrs", "epsilon=-1")
+    assert done.returncode in (2, 3) and "epsilon" in done.stderr, done
+
+
 def references_are_asked_and_weighed():
     for op in ("Softmax", "LayerNormalization", "Add"):
         found = run(op, "--reference", "naive", status=0)
@@ -310,7 +325,8 @@ def bad_wishes_get_one_line():
 for test in (words_say_what_is_wrong, zeros_against_zeros_are_not_trusted, attention_without_keys_is_a_sum_of_nothing, whole_numbers_show_what_a_bound_hides,
              serial_sums_pass_as_far_as_serial_sums_explain, figures_are_those_of_numpy, other_rules_count_as_numpy_does,
              rules_of_the_whole_compare_with_a_benchmark, patterns_are_named_and_located, samples_are_small_fail_and_travel,
-             kept_outputs_are_compared_bit_by_bit, expected_outputs_are_kept_for_replays, references_are_asked_and_weighed,
+             kept_outputs_are_compared_bit_by_bit, expected_outputs_are_kept_for_replays, expected_outputs_of_narrow_types_are_met,
+             attribute_out_of_range_blames_no_operand, references_are_asked_and_weighed,
              a_library_that_is_off_is_suspect_too, torch_agrees_or_says_how_to_get_it, attribution_counts_a_range,
              stages_are_held_against_the_definition, limits_are_derived, bad_wishes_get_one_line):
     test()

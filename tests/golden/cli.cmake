@@ -17,4 +17,5 @@ add_test(NAME gate_layers COMMAND /usr/bin/python3 ${support}/check_layers.py ${
 add_test(NAME gate_sources COMMAND /usr/bin/python3 ${support}/check_sources.py ${CMAKE_SOURCE_DIR})
 add_test(NAME gate_format COMMAND /usr/bin/python3 ${support}/check_format.py ${CMAKE_SOURCE_DIR})
 add_test(NAME gate_headers COMMAND /usr/bin/python3 ${support}/check_headers.py ${CMAKE_SOURCE_DIR} ${CMAKE_C_COMPILER} g++)
-set_tests_properties(gate_layers gate_sources gate_format gate_headers PROPERTIES LABELS gate SKIP_RETURN_CODE 77)
+add_test(NAME gate_quad COMMAND /usr/bin/python3 ${support}/check_quad.py ${CMAKE_BINARY_DIR})
+set_tests_properties(gate_layers gate_sources gate_format gate_headers gate_quad PROPERTIES LABELS gate SKIP_RETURN_CODE 77)
