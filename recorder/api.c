@@ -89,7 +89,8 @@ uint64_t opd_api_begin(opd_slot *slot, const opd_call *call, uint64_t frame)
         return 0;
     }
     const bool is_counting = control->capture == OPD_CAPTURE_COUNTS;
-    if (is_counting && !opd_counts_begin(slot, open, opd_counts_base(slot, opd_firsts_kind(call)), 0, call)) {
+    if (is_counting &&
+        !opd_counts_begin(slot, open, opd_counts_base(slot, opd_mix(opd_firsts_kind(call), call->provider)), 0, call)) {
         uint64_t token = OPD_NO_LIMIT << 8 | slot->depth;
         opd_api_leave(slot);
         return token;

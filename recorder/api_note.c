@@ -2,7 +2,6 @@
 /* Notes of the C API that are no calls: recipes of inputs, seeds and states of generators, inner stages. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <opsdebug/random.h>
 

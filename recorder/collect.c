@@ -47,7 +47,7 @@ static void fill_control(opd_control *control, const opd_record_options *options
     control->overhead = options->overhead;
     control->tracks_writes = !options->ignores_writes;
     control->samples_stats = options->sample_stats && options->capture == OPD_CAPTURE_STATS;
-    control->verify = options->verify_run != NULL ? options->verify : 0;
+    control->verify = options->verify_run != NULL && options->capture > OPD_CAPTURE_COUNTS ? options->verify : 0;
     control->reads_operands = options->capture > OPD_CAPTURE_META || control->verify != 0;
     control->max_bundles = options->max_bundles;
     control->per_failure = options->per_failure;
@@ -524,9 +524,18 @@ void opd_collector_round(opd_collector *collector)
     }
 }
 
+void opd_collector_let_go(opd_watched *watched)
+{
+    bool is_over = watched->is_done && watched->process != NULL;
+    if (is_over && watched->calls > 0 &&
+        watched->verifying == 0) { /* else its list of objects may have to explain why */
+        munmap(watched->process, watched->bytes);
+        watched->process = NULL;
+    }
+}
+
 void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wait_status)
 {
-    opd_process *process = watched->process;
     opd_shared_trigger trigger;
     opd_ticks_calibrate(&collector->ticks, collector->control);
     opd_drain(collector, watched, true);
@@ -539,8 +548,5 @@ void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wa
     watched->is_done = true;
     unlink(watched->path);
     opd_wreck_remove(watched->path);
-    if (watched->calls > 0 && watched->verifying == 0) { /* else its list of objects may have to explain why */
-        munmap(process, watched->bytes);
-        watched->process = NULL;
-    }
+    opd_collector_let_go(watched);
 }

@@ -136,6 +136,8 @@ void opd_collector_round(opd_collector *collector);
 /* Has the process begun another image (exec)? Then this one is over. */
 bool opd_collector_is_replaced(const opd_collector *collector, const opd_watched *watched);
 /* Writes what is left of an image whose process is gone, and lets go of it. wait_status: or OPD_STATUS_UNKNOWN. */
+/* Unmaps what has ended, once nothing needs it any more. */
+void opd_collector_let_go(opd_watched *watched);
 void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wait_status);
 /* Notes the report's trouble; the first stays. */
 void opd_collector_trouble(opd_collector *collector, const char *format, ...) OPD_PRINTF(2, 3);
@@ -195,6 +197,8 @@ opd_status opd_counts_put(opd_writer *writer, const opd_collector *collector, co
 /* Adds them to the report. */
 void opd_counts_tally(opd_collector *collector, opd_watched *watched);
 /* The line of an operator; those that find no line of their own share the last. */
+/* The line of a kind of failure; NULL: there are too many. */
+opd_record_failure *opd_tally_failure(opd_record_report *report, uint32_t outcome, const char *routine);
 opd_record_operator *opd_tally_line(opd_record_report *report, const char *name);
 
 /* --- calls that are run again on the reference */

@@ -89,6 +89,7 @@ static __attribute__((noinline)) void begin(opd_wrapped *frame, const opd_site *
     opd_dnnl_prepare_product(&now, &facts);
     for (int i = 0; i < now.operand_count; i++) {
         now.fixed[i] = of->data[now.args[i] - OPD_DNNL_PRODUCT_A];
+        now.fixed_bits |= UINT32_C(1) << i;
     }
     opd_dnnl_begin(frame, site, &execution);
 }

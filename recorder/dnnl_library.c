@@ -222,6 +222,10 @@ static void pack(opd_dnnl_primitive *out, const opd_dnnl_facts *facts)
         out->starts[i] = memory != NULL ? memory->offset0 * (int64_t)opd_dtype_size(call.operands[i].view.dtype) : 0;
     }
     out->word_count = opd_pack_call(out->words, OPD_DNNL_WORDS, &call, out->address_at);
+    out->kind = opd_mix((uint64_t)(uintptr_t)out->library, out->word_count);
+    for (uint32_t i = 0; i < out->word_count; i++) { /* addresses among them are 0 yet */
+        out->kind = opd_mix(out->kind, out->words[i]);
+    }
 }
 
 static void clear(opd_dnnl_primitive *out, const opd_dnnl_library *library)
@@ -230,7 +234,7 @@ static void clear(opd_dnnl_primitive *out, const opd_dnnl_library *library)
     out->op = NULL;
     out->word_count = 0;
     out->operand_count = 0;
-    memset(out->fixed, 0, sizeof(out->fixed));
+    out->fixed_bits = 0;
     out->is_watched = true;
 }
 
@@ -290,7 +294,10 @@ void opd_dnnl_pin(opd_dnnl_primitive *out, const_dnnl_primitive_t primitive)
     for (int i = 0; i < out->operand_count; i++) {
         for (int k = 0; k < facts.quant_count; k++) {
             const opd_dnnl_quant *quant = &facts.quants[k];
-            out->fixed[i] = quant->arg == out->args[i] && !quant->is_late ? quant->numbers : out->fixed[i];
+            if (quant->arg == out->args[i] && !quant->is_late) {
+                out->fixed[i] = quant->numbers;
+                out->fixed_bits |= UINT32_C(1) << i;
+            }
         }
     }
 }

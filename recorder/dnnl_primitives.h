@@ -67,9 +67,10 @@ typedef struct opd_dnnl_primitive {
     uint32_t word_count; /* 0: known when it is executed only */
     bool is_watched;     /* matches the filter */
     uint8_t operand_count;
+    uint32_t fixed_bits; /* operands whose numbers the primitive holds itself: fixed[] */
     int args[OPD_MAX_OPERANDS];
-    int64_t starts[OPD_MAX_OPERANDS];    /* bytes from the memory's handle to element 0 */
-    const void *fixed[OPD_MAX_OPERANDS]; /* numbers that the primitive holds itself; NULL: an argument is the operand */
+    int64_t starts[OPD_MAX_OPERANDS]; /* bytes from the memory's handle to element 0 */
+    const void *fixed[OPD_MAX_OPERANDS];
     uint16_t address_at[OPD_MAX_OPERANDS];
     uint64_t words[OPD_DNNL_WORDS];
 } opd_dnnl_primitive;

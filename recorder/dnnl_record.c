@@ -13,7 +13,7 @@ static void *address_of(const opd_dnnl_execution *execution, int operand)
     const opd_dnnl_primitive *primitive = execution->primitive;
     const dnnl_exec_arg_t *args = execution->args;
     void *handle = NULL;
-    if (primitive->fixed[operand] != NULL) {
+    if ((primitive->fixed_bits >> operand & 1) != 0) {
         return (void *)(uintptr_t)primitive->fixed[operand];
     }
     for (int i = 0; i < execution->count; i++) {

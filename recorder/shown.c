@@ -18,7 +18,8 @@ typedef struct early {
     const void *_Atomic address;
     _Atomic uint32_t bytes;
     _Atomic uint64_t seed;
-    atomic_bool is_told; /* in the ring of a thread of this process */
+    atomic_bool is_entered; /* among what the process shows */
+    atomic_bool is_told;    /* in the ring of a thread of this process */
 } early;
 
 static early early_notes[EARLY_COUNT];
@@ -108,6 +109,7 @@ void opd_shown_note_early(const char *name, const void *address, uint32_t bytes,
             atomic_store(&note->bytes, bytes);
             atomic_store(&note->seed, seed);
             atomic_store(&note->is_told, false);
+            atomic_store(&note->is_entered, false);
             return;
         }
     }
@@ -121,7 +123,9 @@ void opd_shown_enter_early(opd_process *process)
         if (name == NULL) {
             return;
         }
-        atomic_store(&note->is_told, false);
+        if (atomic_exchange(&note->is_entered, true)) {
+            continue; /* a fork's child has it from its parent, as it was since */
+        }
         if (atomic_load(&note->address) != NULL) {
             opd_shown_watch(process, name, atomic_load(&note->address), atomic_load(&note->bytes));
         } else {

@@ -25,7 +25,7 @@ typedef struct walk {
     uint64_t low; /* stack pointer of the function before */
     bool is_own;  /* it is of this object */
     bool
-        has_met; /* the frame of who asks: what is further in is the recorder at work, and may lie where a frame was that was left */
+        has_met; /* the frame of who asks: further in is the recorder at work, whose frames may lie where one was left */
     bool is_found;
     opd_fault fault;
 } walk;

@@ -59,7 +59,10 @@ void opd_tally_call(opd_collector *collector, opd_watched *watched, uint32_t ind
     bool is_nested = (call->flags & OPD_CALL_NESTED) != 0;
     watched->calls++;
     collector->has_calls = true;
-    if (collector->control->capture == OPD_CAPTURE_COUNTS && opd_counts_note(watched, call) == OPD_OK) {
+    if (collector->control->capture == OPD_CAPTURE_COUNTS) {
+        if (opd_counts_note(watched, call) != OPD_OK) {
+            opd_error_clear(); /* counted without a name */
+        }
         return; /* opd_counts_tally() has it */
     }
     opd_record_operator *line = is_nested ? NULL : opd_tally_line(report, call->name);
@@ -78,6 +81,22 @@ void opd_tally_call(opd_collector *collector, opd_watched *watched, uint32_t ind
     count_operands(report, line, call);
 }
 
+opd_record_failure *opd_tally_failure(opd_record_report *report, uint32_t outcome, const char *routine)
+{
+    for (uint32_t i = 0; i < report->failure_kinds; i++) {
+        if (report->failures[i].outcome == outcome && strcmp(report->failures[i].routine, routine) == 0) {
+            return &report->failures[i];
+        }
+    }
+    if (report->failure_kinds == OPD_COUNT(report->failures)) {
+        return NULL;
+    }
+    opd_record_failure *line = &report->failures[report->failure_kinds++];
+    *line = (opd_record_failure){ .outcome = outcome };
+    snprintf(line->routine, sizeof(line->routine), "%s", routine);
+    return line;
+}
+
 static void count_kinds(opd_record_report *report, opd_process *process)
 {
     for (uint32_t i = 0; i < OPD_FAILURE_KINDS; i++) {
@@ -88,17 +107,7 @@ static void count_kinds(opd_record_report *report, opd_process *process)
         }
         char routine[OPD_NAME];
         snprintf(routine, sizeof(routine), "%.*s", (int)sizeof(kind->routine) - 1, kind->routine);
-        opd_record_failure *failure = NULL;
-        for (uint32_t k = 0; k < report->failure_kinds && failure == NULL; k++) {
-            bool is_it =
-                report->failures[k].outcome == kind->outcome && strcmp(report->failures[k].routine, routine) == 0;
-            failure = is_it ? &report->failures[k] : NULL;
-        }
-        if (failure == NULL && report->failure_kinds < OPD_COUNT(report->failures)) {
-            failure = &report->failures[report->failure_kinds++];
-            failure->outcome = kind->outcome;
-            memcpy(failure->routine, routine, sizeof(routine));
-        }
+        opd_record_failure *failure = opd_tally_failure(report, kind->outcome, routine);
         if (failure != NULL) {
             failure->seen += seen;
             failure->written += atomic_load(&kind->written);

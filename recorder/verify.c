@@ -169,7 +169,7 @@ opd_status opd_verify_start(opd_collector *collector, const opd_record_options *
     void *block = NULL;
     sigset_t all;
     sigset_t old;
-    if (options->verify == 0 || options->verify_run == NULL) {
+    if (collector->control->verify == 0) {
         return OPD_OK;
     }
     opd_status status = opd_alloc(&block, sizeof(opd_verifier));
@@ -304,10 +304,14 @@ void opd_verify_offer(opd_collector *collector, opd_watched *watched, const opd_
         !opd_verify_wants(collector->control, call->thread, call->number)) {
         return;
     }
+    opd_record_verify *report = &collector->report->verify;
     if (call->op == NULL) {
-        collector->report->verify.unjudged++;
+        report->unjudged++;
+        if (report->why[0] == '\0') {
+            snprintf(report->why, sizeof(report->why), "%.31s has no reference", call->name);
+        }
     } else if (opd_call_flops(call) > WORK_LIMIT) {
-        collector->report->verify.large++;
+        report->large++;
     } else {
         hand_over(collector, watched, call, thread);
     }
@@ -363,27 +367,10 @@ static void write_mismatch(opd_collector *collector, job *item)
 }
 
 /* The line of such failures; NULL: there are too many kinds. */
-static opd_record_failure *failure_line(opd_record_report *report, const job *item)
-{
-    for (uint32_t i = 0; i < report->failure_kinds; i++) {
-        opd_record_failure *line = &report->failures[i];
-        if (line->outcome == (uint32_t)item->failure.outcome && strcmp(line->routine, item->call.name) == 0) {
-            return line;
-        }
-    }
-    if (report->failure_kinds == OPD_COUNT(report->failures)) {
-        return NULL;
-    }
-    opd_record_failure *line = &report->failures[report->failure_kinds++];
-    *line = (opd_record_failure){ .outcome = (uint32_t)item->failure.outcome };
-    memcpy(line->routine, item->call.name, sizeof(line->routine));
-    return line;
-}
-
 static void take_mismatch(opd_collector *collector, job *item)
 {
     opd_record_report *report = collector->report;
-    opd_record_failure *line = failure_line(report, item);
+    opd_record_failure *line = opd_tally_failure(report, (uint32_t)item->failure.outcome, item->call.name);
     item->failure.thread = item->call.thread;
     item->failure.call_number = item->call.number;
     item->failure.time_ns = item->call.end_ns;
@@ -433,6 +420,7 @@ static void settle(opd_collector *collector, job *item)
             take_mismatch(collector, item);
         }
     }
+    opd_collector_let_go(item->watched);
     free_job(item);
 }
 

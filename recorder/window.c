@@ -57,8 +57,8 @@ static opd_status put_notes(opd_writer *writer, const opd_control *control)
           "sampled: operands of one call in %u of a thread were read" },
         { control->first > 0 && reads_operands, control->first,
           "operands of the first %u calls of each kind were read" },
-        { control->samples_stats != 0, 0,
-          "sampled: statistics of operands of more than 2048 elements are those of 2048, no digests" },
+        { control->samples_stats != 0, OPD_SAMPLE_FIRST + OPD_SAMPLE_RANDOM,
+          "sampled: statistics of larger operands are those of %u elements, no digests" },
         { control->capture == OPD_CAPTURE_COUNTS, 0, "counted: the first call of each kind of a thread has a record" },
     };
     opd_status status = OPD_OK;
