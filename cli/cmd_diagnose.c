@@ -217,13 +217,14 @@ static void print_text(const finding *found, const opd_subject *subject, const c
     opd_phrase_failure(words, sizeof words, &found->failure);
     printf("failure      %s\n", words);
     if (found->failure.label[0] != '\0') {
-        printf("label        %s%s%s (%.0f %%)\n", opd_paint_on(stdout, OPD_PAINT_BOLD), found->failure.label,
-               opd_paint_on(stdout, OPD_PAINT_OFF), (double)found->failure.confidence * 100);
+        printf("label        %s%s%s (%.0f %%)\n", opd_paint_on(stdout, OPD_PAINT_BOLD),
+               opd_phrase_line(words, sizeof words, found->failure.label), opd_paint_on(stdout, OPD_PAINT_OFF),
+               (double)found->failure.confidence * 100);
     } else {
         printf("label        none: no rule decides\n");
     }
     if (found->failure.reason[0] != '\0') {
-        printf("reason       %s\n", found->failure.reason);
+        printf("reason       %s\n", opd_phrase_line(words, sizeof words, found->failure.reason));
     }
     if (found->has_result) {
         opd_phrase_failure(words, sizeof words, &found->result.observed);

@@ -281,7 +281,7 @@ static void print_one(const task *job, const replay_options *o)
     opd_phrase_failure(words, sizeof words, &result->observed);
     printf("here         %s\n", words);
     if (o->shared.verbosity > 0 && result->observed.reason[0] != '\0') {
-        printf("reason       %s\n", result->observed.reason);
+        printf("reason       %s\n", opd_phrase_line(words, sizeof words, result->observed.reason));
     }
     opd_trial_describe_provider(words, sizeof words, result);
     opd_phrase_time(time, sizeof time, result->run_ns);
@@ -366,24 +366,26 @@ static void print_goldens(const task_list *list)
     const task *furthest = NULL;
     for (size_t i = 0; i < list->count; i++) {
         const task *job = &list->items[i];
-        if (job->status != OPD_OK || !job->subject.is_golden) {
+        if (job->status != OPD_OK || !job->subject.is_golden || job->result.same == OPD_SAME_UNKNOWN) {
             continue;
         }
         total++;
         counts[job->result.same]++;
-        if (furthest == NULL || job->result.recorded_ulp > furthest->result.recorded_ulp) {
-            furthest = job;
-        }
+        bool is_further = furthest == NULL || job->result.recorded_ulp > furthest->result.recorded_ulp;
+        furthest = job->result.numbers.is_valid && is_further ? job : furthest;
     }
     if (total == 0) {
         return;
     }
-    const char *slash = strrchr(furthest->path, '/');
-    printf(
-        "%s: %zu have expected values of unknown making: %zu are met bitwise, %zu within the bound, %zu not; from high "
-        "precision they are up to %.3g ULP off (%s)\n",
-        opd_sureness_name(OPD_SURENESS_GOLDEN), total, counts[OPD_SAME_BITWISE], counts[OPD_SAME_BOUND],
-        counts[OPD_SAME_DIFFERENT], furthest->result.recorded_ulp, slash != NULL ? slash + 1 : furthest->path);
+    printf("%s: %zu have expected values of unknown making: %zu are met bitwise, %zu within the bound, %zu not",
+           opd_sureness_name(OPD_SURENESS_GOLDEN), total, counts[OPD_SAME_BITWISE], counts[OPD_SAME_BOUND],
+           counts[OPD_SAME_DIFFERENT]);
+    if (furthest != NULL) {
+        const char *slash = strrchr(furthest->path, '/');
+        printf("; from high precision they are up to %.3g ULP off (%s)", furthest->result.recorded_ulp,
+               slash != NULL ? slash + 1 : furthest->path);
+    }
+    printf("\n");
 }
 
 static void print_summary(const task_list *list)

@@ -98,6 +98,8 @@ static opd_status check_list(const trace_options *o, const opd_call *call)
     return OPD_OK;
 }
 
+_Static_assert((int)OPD_MAX_STAGES <= OPD_STAGE_SEARCH_LIMIT, "all stages are searched");
+
 /* What is known of a call's stages. */
 typedef struct tracing {
     const trace_options *options;
@@ -191,9 +193,10 @@ static opd_status look_at_stages(tracing *self)
             }
         }
     }
-    bool is_bad = is_alone ? self->result.observed.outcome != OPD_OUTCOME_OK : true;
-    status = opd_stage_search_run(&self->search, self->count, is_bad, self->options->making.seed,
-                                  is_alone ? probe_alone : probe_known, self);
+    bool is_bad = self->result.observed.outcome != OPD_OUTCOME_OK;
+    status = is_alone ? opd_stage_search_run(&self->search, self->count, is_bad, self->options->making.seed,
+                                             probe_alone, self)
+                      : opd_stage_search_all(&self->search, self->count, probe_known, self);
     if (status != OPD_OK) {
         opd_replay_result_done(&self->result);
     }

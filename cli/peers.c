@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-#define LEAST_COSINE      0.9999
-#define LEAST_COSINE_TEXT "0.9999"
+#define LEAST_COSINE 0.9999
+#define TEXT_OF(x)   #x
+#define TEXT(x)      TEXT_OF(x)
 
 enum { PEER_TORCH, PEER_ONNX, PEER_COSINE };
 _Static_assert(PEER_COSINE + 1 == OPD_PEER_COUNT, "cosine is the last");
@@ -19,7 +20,7 @@ const char *opd_peer_name(int peer)
 
 const char *opd_peer_meaning(int peer)
 {
-    const char *meaning = "cosine of each output over " LEAST_COSINE_TEXT;
+    const char *meaning = "cosine of each output over " TEXT(LEAST_COSINE);
     for (int i = 0; peer != PEER_COSINE; i++) {
         const char *name = opd_preset_at(i, &meaning);
         if (name == NULL || strcmp(name, opd_peer_presets[peer]) == 0) {

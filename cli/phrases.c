@@ -62,6 +62,14 @@ void opd_phrase_place(char *text, size_t size, const char *operand, const int64_
     add(text, size, "]");
 }
 
+static void make_plain(char *text)
+{
+    for (char *c = text; *c != '\0'; c++) {
+        bool is_control = (unsigned char)*c < ' ' || *c == 0x7f;
+        *c = !is_control ? *c : *c == '\n' || *c == '\t' ? ' ' : '?';
+    }
+}
+
 void opd_phrase_failure(char *text, size_t size, const opd_failure *failure)
 {
     char place[128];
@@ -88,6 +96,7 @@ void opd_phrase_failure(char *text, size_t size, const opd_failure *failure)
     if (failure->pc_symbol[0] != '\0') {
         add(text, size, ", at %s", failure->pc_symbol);
     }
+    make_plain(text);
 }
 
 void opd_phrase_health(char *text, size_t size, const opd_health *health)
@@ -206,10 +215,7 @@ void opd_phrase_operand_flags(char *text, size_t size, const opd_operand *operan
 const char *opd_phrase_line(char *line, size_t size, const char *text)
 {
     snprintf(line, size, "%s", text);
-    for (char *c = line; *c != '\0'; c++) {
-        bool is_control = (unsigned char)*c < ' ' || *c == 0x7f;
-        *c = !is_control ? *c : *c == '\n' || *c == '\t' ? ' ' : '?';
-    }
+    make_plain(line);
     return line;
 }
 

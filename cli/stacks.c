@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "document.h"
+#include "phrases.h"
 
 #define SHORT_FRAMES 12u
 
@@ -21,9 +22,12 @@ static void print_frames(const opd_bundle *bundle, const opd_stack *stack, bool 
     for (uint32_t i = 0; i < stack->frame_count && (in_full || i < SHORT_FRAMES); i++) {
         const opd_frame *frame = &stack->frames[i];
         const opd_module *module = opd_bundle_module(bundle, frame->module);
-        printf("  frame %-4u 0x%012" PRIx64 " %s", i, frame->address, frame->symbol);
+        char words[512];
+        printf("  frame %-4u 0x%012" PRIx64 " %s", i, frame->address,
+               opd_phrase_line(words, sizeof words, frame->symbol));
         if (module != NULL) {
-            printf("%s%s", frame->symbol[0] != '\0' ? " of " : "", file_name(module));
+            printf("%s%s", frame->symbol[0] != '\0' ? " of " : "",
+                   opd_phrase_line(words, sizeof words, file_name(module)));
         }
         if (in_full && module != NULL && module->build_id[0] != '\0') {
             printf(", build-id %s", module->build_id);

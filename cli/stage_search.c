@@ -75,6 +75,21 @@ static opd_status halve(const searching *self, int low, int high)
     return status;
 }
 
+static void begin(opd_stage_search *out, int count)
+{
+    memset(out, 0, sizeof *out);
+    out->count = count < OPD_STAGE_SEARCH_LIMIT ? count : OPD_STAGE_SEARCH_LIMIT;
+}
+
+opd_status opd_stage_search_all(opd_stage_search *out, int count, opd_stage_probe *probe, void *context)
+{
+    const searching self = { .found = out, .probe = probe, .context = context };
+    begin(out, count);
+    opd_status status = look_at_all(&self);
+    conclude(out);
+    return status;
+}
+
 opd_status opd_stage_search_run(opd_stage_search *out, int count, bool is_bad, uint64_t seed, opd_stage_probe *probe,
                                 void *context)
 {
@@ -82,8 +97,7 @@ opd_status opd_stage_search_run(opd_stage_search *out, int count, bool is_bad, u
     int low = -1;
     int high = -1;
     int between = -1;
-    memset(out, 0, sizeof *out);
-    out->count = count < OPD_STAGE_SEARCH_LIMIT ? count : OPD_STAGE_SEARCH_LIMIT;
+    begin(out, count);
     opd_status status = look_from(&low, &self, 0, out->count, 1);
     if (status == OPD_OK && low >= 0) {
         status = look_from(&high, &self, out->count - 1, low, -1);

@@ -31,5 +31,7 @@ typedef struct opd_stage_search {
  */
 opd_status opd_stage_search_run(opd_stage_search *out, int count, bool is_bad, uint64_t seed, opd_stage_probe *probe,
                                 void *context);
+/* All of them, one by one. */
+opd_status opd_stage_search_all(opd_stage_search *out, int count, opd_stage_probe *probe, void *context);
 
 #endif

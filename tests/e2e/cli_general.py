@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Failures of operators outside BLAS, saved by `run`, go through every command that takes a bundle; each prints the next one, which works."""
+import atexit
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,6 +13,7 @@ import tempfile
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 ENVIRONMENT = dict(os.environ, LC_ALL="C", NO_COLOR="1", OPSDEBUG_STORE="", PATH=f"{BUILD}:{os.environ['PATH']}")
 FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="general-"))
+atexit.register(shutil.rmtree, FOLDER)
 
 # Operator, variant, what shows it; what is left of the call; words of the reduced failure.
 CASES = [

@@ -38,6 +38,22 @@ static void make_row(opd_stage_state *row, int count, int code)
     }
 }
 
+static void all_are_looked_at_when_all_are_asked_for(void **state)
+{
+    (void)state;
+    for (int code = 0; code < 2187; code++) { /* 3^MOST */
+        opd_stage_state row[MOST];
+        bool is_monotone = true;
+        opd_stage_search found;
+        make_row(row, MOST, code);
+        int first = first_of(&is_monotone, row, MOST);
+        assert_int_equal(opd_stage_search_all(&found, MOST, look, row), OPD_OK);
+        assert_int_equal(found.first, first);
+        assert_int_equal(found.is_monotone, is_monotone);
+        assert_memory_equal(found.state, row, sizeof row);
+    }
+}
+
 static void monotone_rows_are_searched_right_whatever_is_missing(void **state)
 {
     (void)state;
@@ -100,6 +116,7 @@ static void halves_need_few_probes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_are_looked_at_when_all_are_asked_for),
         cmocka_unit_test(monotone_rows_are_searched_right_whatever_is_missing),
         cmocka_unit_test(a_contradiction_that_is_met_leads_to_all_stages),
         cmocka_unit_test(wrong_results_with_both_ends_right_are_searched_one_by_one),
