@@ -20,10 +20,13 @@
 #define BINARY "A:T[s...~], B:T[s...~] -> C:T[s...]"
 
 /* Moves and comparisons; one IEEE operation; exp and log; what is made of them. Sources: the table of classes, numerics section 3. */
-#define BITS    .bound = { .kind = OPD_BOUND_BITS }, .determinism = OPD_DETERMINISM_ISA
-#define ONE_OP  .bound = { OPD_BOUND_ULP, 0.5F, 0.5F }, .determinism = OPD_DETERMINISM_ISA
-#define CLOSE   .bound = { OPD_BOUND_ULP, 2.0F, 1.0F }, .determinism = OPD_DETERMINISM_BATCH
-#define NEAR    .bound = { OPD_BOUND_ULP, 4.0F, 1.0F }, .determinism = OPD_DETERMINISM_BATCH
+#define BITS .bound = { .kind = OPD_BOUND_BITS }, .determinism = OPD_DETERMINISM_ISA
+#define ONE_OP \
+    .bound = { .kind = OPD_BOUND_ULP, .limit = 0.5F, .narrow_limit = 0.5F }, .determinism = OPD_DETERMINISM_ISA
+#define CLOSE \
+    .bound = { .kind = OPD_BOUND_ULP, .limit = 2.0F, .narrow_limit = 1.0F }, .determinism = OPD_DETERMINISM_BATCH
+#define NEAR \
+    .bound = { .kind = OPD_BOUND_ULP, .limit = 4.0F, .narrow_limit = 1.0F }, .determinism = OPD_DETERMINISM_BATCH
 #define MEASURE .bound = { .kind = OPD_BOUND_GAUGE }, .determinism = OPD_DETERMINISM_BATCH
 
 static opd_status cast_shape(opd_call *call)
@@ -69,9 +72,9 @@ const opd_op opd_contracts_elementwise[] = {
     { ONNX(14), BITS, .name = "Relu", .types = SIGNED, .signature = UNARY, .in_place = "Y=X",
       .summary = "Y = max(0, X), NaN stays NaN" },
     /* f16, bf16: the product is rounded to f32 and then again */
-    { ONNX(16), .bound = { OPD_BOUND_ULP, 0.5F, 0.51F }, .determinism = OPD_DETERMINISM_ISA, .name = "LeakyRelu",
-      .types = FLOATS, .signature = UNARY, .attributes = "alpha:f=0.01", .in_place = "Y=X",
-      .summary = "Y = X < 0 ? alpha X : X" },
+    { ONNX(16), .bound = { .kind = OPD_BOUND_ULP, .limit = 0.5F, .narrow_limit = 0.51F },
+      .determinism = OPD_DETERMINISM_ISA, .name = "LeakyRelu", .types = FLOATS, .signature = UNARY,
+      .attributes = "alpha:f=0.01", .in_place = "Y=X", .summary = "Y = X < 0 ? alpha X : X" },
     { ONNX(13), NEAR, .name = "Sigmoid", .types = FLOATS, .signature = UNARY, .in_place = "Y=X",
       .summary = "Y = 1 / (1 + exp(-X))" },
     { ONNX(13), NEAR, .name = "Tanh", .types = FLOATS, .signature = UNARY, .in_place = "Y=X",

@@ -71,7 +71,7 @@ const opd_op general_ops[] = {
         .flops = "prod(n)",
         .reduction = "0",
         .in_place = "C=A",
-        .bound = { OPD_BOUND_ULP, 0.5F, 0.5F },
+        .bound = { .kind = OPD_BOUND_ULP, .limit = 0.5F, .narrow_limit = 0.5F },
         .summary = "C = A + B",
     },
     {
