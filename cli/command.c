@@ -119,6 +119,7 @@ void opd_command_parse(const opd_command *self, opd_shared *shared, int argc, ch
     const struct argp argp = {
         self->options, parse_own, self->synopsis, (const char *)doc.bytes, children, NULL, NULL
     };
+    char *name = argv[0];
     argv[0] = title;
     /* Only for the parser: what `record` starts must see the environment as it was. */
     bool is_ours = getenv(HELP_FORMAT) == NULL && setenv(HELP_FORMAT, "rmargin=100,no-dup-args-note", 0) == 0;
@@ -126,6 +127,7 @@ void opd_command_parse(const opd_command *self, opd_shared *shared, int argc, ch
         const struct argp_option *const tables[] = { self->options, shared_options, NULL };
         opd_usage_refused(self->name, tables, argv, bound.refused);
     }
+    argv[0] = name;
     if (is_ours) {
         unsetenv(HELP_FORMAT);
     }
