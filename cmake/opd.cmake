@@ -6,12 +6,16 @@ foreach(package libprotobuf-c libzstd libxxhash zlib libdw jansson smartcols lib
   pkg_check_modules(${id} REQUIRED IMPORTED_TARGET ${package})
 endforeach()
 
-add_library(opd_flags INTERFACE)
-target_include_directories(opd_flags INTERFACE ${CMAKE_SOURCE_DIR}/include)
-target_compile_definitions(opd_flags INTERFACE _GNU_SOURCE OPD_VERSION="${PROJECT_VERSION}")
+# What a user's library has: no sanitizer in any build.
+add_library(opd_plain INTERFACE)
+target_include_directories(opd_plain INTERFACE ${CMAKE_SOURCE_DIR}/include)
+target_compile_definitions(opd_plain INTERFACE _GNU_SOURCE OPD_VERSION="${PROJECT_VERSION}")
 # Results must not depend on how the compiler contracts or reorders floating point.
-target_compile_options(opd_flags INTERFACE -ffp-contract=off)
-target_link_libraries(opd_flags INTERFACE Threads::Threads)
+target_compile_options(opd_plain INTERFACE -ffp-contract=off)
+target_link_libraries(opd_plain INTERFACE Threads::Threads)
+
+add_library(opd_flags INTERFACE)
+target_link_libraries(opd_flags INTERFACE opd_plain)
 if(OPD_SANITIZE)
   target_compile_options(opd_flags INTERFACE -fsanitize=${OPD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(opd_flags INTERFACE -fsanitize=${OPD_SANITIZE})

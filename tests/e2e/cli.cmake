@@ -16,12 +16,11 @@ foreach(case ${cases})
     ENVIRONMENT "${recorded_under_asan}")
 endforeach()
 
-# run and what follows it, on a user's library of operators that are wrong on purpose. A user's is built without sanitizers: its faults are
-# the signals and wrong bytes themselves.
+# run and what follows it, on a user's library of operators that are wrong on purpose. Without sanitizers: their faults
+# are the signals and wrong bytes themselves.
 foreach(library wrong_ops hostile_ops)
   add_library(${library} MODULE ${CMAKE_SOURCE_DIR}/tests/support/${library}.c)
-  target_link_libraries(${library} PRIVATE opd_flags opd_warnings)
-  target_compile_options(${library} PRIVATE -fno-sanitize=all)
+  target_link_libraries(${library} PRIVATE opd_plain opd_warnings)
   set_target_properties(${library} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 endforeach()
 foreach(script cli_run cli_trace cli_general cli_references cli_validate cli_own_operators)
@@ -36,7 +35,5 @@ foreach(which written stored)
 endforeach()
 
 add_library(wrong_gemm MODULE ${CMAKE_SOURCE_DIR}/tests/support/wrong_gemm.c)
-target_link_libraries(wrong_gemm PRIVATE opd_flags)
-target_compile_options(wrong_gemm PRIVATE -fno-sanitize=all) # Python loads it, which has no sanitizer either
-target_link_options(wrong_gemm PRIVATE -fno-sanitize=all)
+target_link_libraries(wrong_gemm PRIVATE opd_plain) # Python loads it, which has no sanitizer either
 set_target_properties(wrong_gemm PROPERTIES PREFIX "" C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
