@@ -233,6 +233,17 @@ static bool has_failed_fill(const evidence *of, const char *start)
     return false;
 }
 
+/* Small values around zero are right where those of the contract's own fill are wrong: its fill has what they lack. */
+static bool is_right_around_zero(const evidence *of)
+{
+    for (int i = 0; i < of->count; i++) {
+        if (is_fill(&of->probes[i], "normal:0:")) {
+            return of->findings[i].status == OPD_OK && !is_failed(of, i);
+        }
+    }
+    return false;
+}
+
 /*
  * Few terms with a large mean are wrong, others right: there is no sum of many where rounding could pile up. Sums of many may be wrong besides. What cancels
  * may leave a negative square, and so a NaN; that it is not their size shows where large terms are equal, and nothing is left to cancel.
@@ -241,10 +252,12 @@ static bool is_cancellation(const evidence *of)
 {
     bool has_offset = false;
     bool is_size = has_failed_fill(of, "constant:100") || has_failed_fill(of, "constant:200");
+    bool is_own_fill = has_failed(of, OPD_PROBE_PLAIN) && is_right_around_zero(of);
     for (int i = 0; i < of->count; i++) {
         const opd_probe *probe = &of->probes[i];
         bool is_large = is_fill(probe, "normal:1000:1") || is_fill(probe, "constant") || is_fill(probe, "special");
         bool is_long = probe->kind == OPD_PROBE_SHAPE && probe->value >= MANY_TERMS;
+        is_large |= is_own_fill && probe->kind != OPD_PROBE_FILL;
         if (is_failed(of, i) && !is_large && !is_long) {
             return false;
         }
