@@ -143,6 +143,42 @@ static void take_fetched(opd_slot *slot, const opd_open_call *open, const opd_te
     }
 }
 
+/* Could a routine that reads it nevertheless make a trigger fire by what is in it? */
+static bool is_telling(const opd_tensor *view, const opd_health *health)
+{
+    const opd_control *control = opd_recorder.control;
+    double most = sqrt(opd_dtype_largest(view->dtype)); /* products of smaller ones stay finite */
+    if ((control->triggers & opd_trigger_bit(OPD_OUTCOME_MAGNITUDE)) != 0 && control->magnitude / 2 < most) {
+        most = control->magnitude / 2;
+    }
+    return health->nan + health->pos_inf + health->neg_inf > 0 || health->max > most || health->min < -most;
+}
+
+/*
+ * An output's old content, which the routine does not read if it is right. It is kept only if it can be what a failure comes from: elsewhere replay
+ * has NaN of its own there, which tell a routine that reads them. false: the kernel is to fetch it.
+ */
+static bool take_unread(const opd_open_call *open, const opd_operand *operand, opd_operand_part *part)
+{
+    const opd_control *control = opd_recorder.control;
+    bool is_wanted = (open->flags & OPD_OPEN_VERIFY) != 0 || control->capture == OPD_CAPTURE_FULL ||
+                     (control->triggers & OPD_TRIGGER_ALWAYS) != 0;
+    /* What the routine does not write either may be no memory, and no fault is to be met there. */
+    if (is_wanted || opd_crash_guards == 0 || (operand->role & OPD_ROLE_OUT) == 0) {
+        return false;
+    }
+    if (!opd_guarded_scan(&operand->view, NULL, NULL, &part->health_before)) {
+        part->flags |= OPD_OPERAND_UNREADABLE;
+        part->health_before = (opd_health){ 0 };
+        return true;
+    }
+    if (opd_dtype_largest(operand->view.dtype) > 0 && is_telling(&operand->view, &part->health_before)) {
+        return false;
+    }
+    part->flags |= OPD_OPERAND_HAS_HEALTH;
+    return true;
+}
+
 /* Content that the routine is about to read as well. */
 static void take_plain(opd_slot *slot, const opd_open_call *open, const opd_tensor *view, opd_operand_part *part)
 {
@@ -242,9 +278,10 @@ static void read_operand(opd_slot *slot, opd_open_call *open, const opd_operand 
     if (is_sampled(open, &operand->view) && !is_invalid && operand->view.data != NULL) {
         bool is_read = must_read && take_sample(slot, &operand->view, part, &part->health_before);
         part->flags |= must_read && !is_read ? OPD_OPERAND_UNREADABLE : 0;
-    } else if (!must_read || is_invalid || operand->view.data == NULL || has_gaps) {
+    } else if (is_invalid || operand->view.data == NULL || has_gaps ||
+               (!must_read && !take_unread(open, operand, part))) {
         take_fetched(slot, open, &operand->view, part);
-    } else {
+    } else if (must_read) {
         take_plain(slot, open, &operand->view, part);
     }
     if (must_read && (operand->flags & OPD_OPERAND_STATE) == 0) {
