@@ -35,7 +35,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* The list of a run's calls keeps no operands, in no store either: it is whole as it is. */
-static opd_status pack(bool *is_list, const pack_options *o)
+static opd_status pack(bool *is_list, uint64_t *lost, const pack_options *o)
 {
     opd_bundle *bundle = NULL;
     opd_salvage_report report;
@@ -46,30 +46,34 @@ static opd_status pack(bool *is_list, const pack_options *o)
     *is_list = o->store == NULL && strcmp(opd_bundle_header(bundle)->kind, "run") == 0 &&
                opd_bundle_call_count(bundle) > 0 && !opd_source_keeps_operands(bundle);
     opd_bundle_close(bundle);
-    return *is_list ? opd_salvage(&report, o->files.path, o->files.out)
-                    : opd_pack(o->files.path, o->files.out, o->store);
+    return *is_list ? opd_salvage(&report, o->files.path, o->files.out, opd_loss_say, lost)
+                    : opd_pack(o->files.path, o->files.out, o->store, opd_loss_say, lost);
 }
 
 static int run(const opd_command *self, int argc, char **argv)
 {
     pack_options o = { 0 };
     bool is_list = false;
+    uint64_t lost = 0;
     o.store = getenv("OPSDEBUG_STORE");
     o.store = o.store != NULL && o.store[0] != '\0' ? o.store : NULL;
     opd_command_parse(self, &o.shared, argc, argv);
-    if (opd_conversion_check(&o.files, OPD_OUTPUT_BUNDLE) != OPD_OK || pack(&is_list, &o) != OPD_OK) {
+    if (opd_conversion_check(&o.files, OPD_OUTPUT_BUNDLE) != OPD_OK || pack(&is_list, &lost, &o) != OPD_OK) {
         return opd_trouble();
     }
     if (o.shared.is_json) {
         json_t *document = json_object();
         opd_document_put(document, "path", opd_document_text(o.files.out));
+        opd_document_put(document, "tensors_lost", opd_document_count(lost));
         return opd_document_print(document, OPD_EXIT_OK);
     }
     if (!o.shared.is_quiet) {
         char word[4096];
         opd_phrase_shell(word, sizeof word, o.files.out);
         printf("%s: %s\n", o.files.out,
-               is_list ? "the list of a run's calls, which keeps no operands, as it is" : "holds all its tensors");
+               is_list    ? "the list of a run's calls, which keeps no operands, as it is"
+               : lost > 0 ? "holds all its tensors that can be read"
+                          : "holds all its tensors");
         opd_print_next("ops-debug show %s", word);
     }
     return OPD_EXIT_OK;

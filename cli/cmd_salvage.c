@@ -97,12 +97,13 @@ static int run(const opd_command *self, int argc, char **argv)
 {
     salvage_options o = { 0 };
     opd_salvage_report report = { 0 };
+    uint64_t unreadable = 0;
     opd_command_parse(self, &o.shared, argc, argv);
     if (opd_path_is_directory(o.files.path) || o.files.out == NULL) {
         return recover(&o);
     }
     if (opd_conversion_check(&o.files, OPD_OUTPUT_BUNDLE) != OPD_OK ||
-        opd_salvage(&report, o.files.path, o.files.out) != OPD_OK) {
+        opd_salvage(&report, o.files.path, o.files.out, opd_loss_say, &unreadable) != OPD_OK) {
         return opd_trouble();
     }
     if (o.shared.is_json) {

@@ -300,3 +300,10 @@ int opd_trouble(void)
     remark[0] = '\0';
     return OPD_EXIT_TROUBLE;
 }
+
+void opd_loss_say(void *count, const char *text)
+{
+    uint64_t *lost = count;
+    fprintf(stderr, "ops-debug: left out: %s\n", text);
+    *lost += 1;
+}

@@ -103,6 +103,8 @@ opd_status opd_conversion_check(const opd_conversion *files, opd_output_kind kin
 int opd_trouble(void);
 /* A line for standard error when the command has ended; in the error's line when that is how it ends. Threads: the main one. */
 void opd_remark(const char *format, ...) OPD_PRINTF(1, 2);
+/* An opd_loss_fn: a line on standard error for each tensor; context is a uint64_t that counts them. */
+void opd_loss_say(void *count, const char *text);
 
 /* Prints the man page, made from the table of commands. */
 int opd_manual_print(void);

@@ -79,5 +79,8 @@ typedef struct opd_tensor_place {
 opd_status reader_tensor_place(opd_tensor_place *out, const opd_frame_view *frame);
 /* Content of a digest from the bundle itself, not verified against the digest. errors: E_NOTFOUND, E_FORMAT, E_NOMEM. */
 opd_status reader_tensor(void *dst, uint64_t size, const opd_bundle *bundle, const opd_digest *digest);
+/* opd_bundle_tensor() without the store; its text does not name the bundle. */
+opd_status reader_content(void *dst, size_t size, const opd_bundle *bundle, const opd_digest *digest,
+                          const opd_tensor *view);
 
 #endif

@@ -170,28 +170,39 @@ static opd_status check_size(size_t size, const opd_tensor *view)
     return status;
 }
 
-opd_status opd_bundle_tensor(void *dst, size_t size, const opd_bundle *bundle, const opd_digest *digest,
-                             const opd_tensor *view)
+opd_status reader_content(void *dst, size_t size, const opd_bundle *bundle, const opd_digest *digest,
+                          const opd_tensor *view)
 {
-    char text[OPD_DIGEST_TEXT];
     opd_fill recipe;
     opd_status status = check_size(size, view);
 
     if (status != OPD_OK) {
         return status;
     }
-    opd_digest_print(text, digest);
     bool is_made = find_recipe(&recipe, bundle, digest, size);
     status = is_made ? make_content(dst, view, &recipe) : reader_tensor(dst, size, bundle, digest);
-    if (status == OPD_OK) {
-        opd_digest real = opd_packed_digest(view, dst);
-        if (opd_digest_equal(&real, digest)) {
-            return OPD_OK;
-        }
-        status =
-            opd_fail(OPD_E_FORMAT, is_made ? "its recipe makes another content" : "its content has another digest");
+    if (status != OPD_OK) {
+        return status;
     }
-    if (status == OPD_E_NOMEM) {
+    opd_digest real = opd_packed_digest(view, dst);
+    if (!opd_digest_equal(&real, digest)) {
+        return opd_fail(OPD_E_FORMAT, is_made ? "its recipe makes another content" : "its content has another digest");
+    }
+    return OPD_OK;
+}
+
+opd_status opd_bundle_tensor(void *dst, size_t size, const opd_bundle *bundle, const opd_digest *digest,
+                             const opd_tensor *view)
+{
+    char text[OPD_DIGEST_TEXT];
+    opd_status status = check_size(size, view);
+
+    if (status != OPD_OK) {
+        return status;
+    }
+    opd_digest_print(text, digest);
+    status = reader_content(dst, size, bundle, digest, view);
+    if (status == OPD_OK || status == OPD_E_NOMEM) {
         return status;
     }
     opd_status in_bundle = status;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "reader.h"
+#include "soundness.h"
 #include "writer.h"
 
 /* A copy in progress. */
@@ -19,6 +20,9 @@ typedef struct mending {
     opd_bundle *bundle;
     opd_writer *writer;
     char *temporary;
+    opd_soundness soundness;
+    opd_loss_fn *lost;
+    void *context;
     opd_salvage_report report;
 } mending;
 
@@ -47,6 +51,9 @@ static opd_status mending_begin(mending *of, const char *from, const char *to)
         snprintf(of->temporary, size, "%s.salvage", to);
         status = writer_create(&of->writer, to, of->temporary);
     }
+    if (status == OPD_OK) {
+        status = soundness_find(&of->soundness, of->bundle);
+    }
     if (status == OPD_OK && !of->bundle->has_header) {
         opd_header_info header = { .kind = "salvaged" };
         status = writer_header(of->writer, &header);
@@ -57,6 +64,7 @@ static opd_status mending_begin(mending *of, const char *from, const char *to)
 static opd_status mending_end(mending *of, opd_status status)
 {
     if (status == OPD_OK) {
+        soundness_tell(&of->soundness, &of->writer->index, of->lost, of->context);
         status = opd_writer_close(of->writer);
         if (status != OPD_OK) {
             unlink(of->temporary);
@@ -64,18 +72,21 @@ static opd_status mending_end(mending *of, opd_status status)
     } else {
         opd_writer_abandon(of->writer, false);
     }
+    soundness_done(&of->soundness);
     opd_bundle_close(of->bundle);
     opd_free(of->temporary);
     return status;
 }
 
-/* Chunks of the tensor that starts at entry; 0 when one of them is missing or damaged. */
-static uint32_t whole_tensor(const opd_bundle *bundle, uint32_t entry)
+/* Chunks of the tensor that starts at entry; 0 when one of them is missing or damaged, or its content cannot be had. */
+static uint32_t whole_tensor(const mending *of, uint32_t entry)
 {
+    const opd_bundle *bundle = of->bundle;
     opd_frame_view frame;
     opd_tensor_place place;
 
-    if (reader_frame(&frame, bundle, entry) != OPD_OK || reader_tensor_place(&place, &frame) != OPD_OK) {
+    if (reader_frame(&frame, bundle, entry) != OPD_OK || reader_tensor_place(&place, &frame) != OPD_OK ||
+        !soundness_of(&of->soundness, &place.digest)) {
         return 0;
     }
     uint64_t chunks =
@@ -114,7 +125,7 @@ static opd_status copy_entry(mending *of, uint32_t entry)
 static opd_status copy_tensor(mending *of, uint32_t entry, uint32_t *used)
 {
     const opd_index *index = &of->bundle->index;
-    uint32_t chunks = index->entries[entry].detail == 0 ? whole_tensor(of->bundle, entry) : 0;
+    uint32_t chunks = index->entries[entry].detail == 0 ? whole_tensor(of, entry) : 0;
     opd_status status = OPD_OK;
 
     if (chunks == 0) {
@@ -163,9 +174,9 @@ static void count_lost(void *context, uint64_t offset, uint64_t bytes, const cha
     of->report.bytes_lost += bytes;
 }
 
-opd_status opd_salvage(opd_salvage_report *report, const char *from, const char *to)
+opd_status opd_salvage(opd_salvage_report *report, const char *from, const char *to, opd_loss_fn *lost, void *context)
 {
-    mending of = { .bundle = NULL };
+    mending of = { .lost = lost, .context = context };
     opd_status status = mending_begin(&of, from, to);
 
     if (status == OPD_OK) {
@@ -199,6 +210,24 @@ static bool is_needed(const opd_bundle *bundle, const opd_call *call, const opd_
            (operand->flags & (OPD_OPERAND_MUST_NOT_READ | OPD_OPERAND_UNREADABLE | OPD_OPERAND_NOT_KEPT)) == 0;
 }
 
+/* It is wanted, and not in a store: the text says what became of it. */
+static opd_status fail_without(const mending *of, const opd_digest *digest, const opd_tensor *view, void *packed,
+                               uint64_t size)
+{
+    char text[OPD_DIGEST_TEXT];
+    opd_digest_print(text, digest);
+    if (opd_bundle_has_tensor(of->bundle, digest)) {
+        opd_status status = reader_content(packed, (size_t)size, of->bundle, digest, view);
+        if (status != OPD_OK) {
+            return opd_fail_in(status, "tensor %s: in bundle %s%s", text, of->bundle->path,
+                               of->bundle->store ? ", and in no store" : " (no store given)");
+        }
+    }
+    return opd_fail(OPD_E_NOTFOUND, "tensor %s: neither in bundle %s nor in %s%s", text, of->bundle->path,
+                    of->bundle->store ? "store " : "a store: none was given",
+                    of->bundle->store ? of->bundle->store : "");
+}
+
 static opd_status add_tensor(mending *of, const opd_digest *digest, const opd_tensor *view, bool is_wanted)
 {
     void *packed = NULL;
@@ -206,26 +235,27 @@ static opd_status add_tensor(mending *of, const opd_digest *digest, const opd_te
     if (opd_digest_is_none(digest) || view->dtype == OPD_DTYPE_NONE || index_find(&of->writer->index, digest)) {
         return OPD_OK;
     }
+    bool is_stored = opd_store_has(of->bundle->store, digest);
+    if (!is_stored && !is_wanted) {
+        return OPD_OK;
+    }
     uint64_t size = opd_tensor_packed_bytes(view);
     if (size > SIZE_MAX / 2) {
         return opd_fail(OPD_E_LIMIT, "a tensor of %" PRIu64 " bytes", size);
     }
-    if (!opd_store_has(of->bundle->store, digest)) {
-        if (!is_wanted) {
-            return OPD_OK;
-        }
-        char text[OPD_DIGEST_TEXT];
-        opd_digest_print(text, digest);
-        return opd_fail(OPD_E_NOTFOUND, "tensor %s: neither in bundle %s nor in %s%s", text, of->bundle->path,
-                        of->bundle->store ? "store " : "a store: none was given",
-                        of->bundle->store ? of->bundle->store : "");
-    }
     opd_status status = opd_alloc(&packed, (size_t)size);
     if (status == OPD_OK) {
-        status = opd_store_get(packed, (size_t)size, of->bundle->store, digest, view);
+        status = is_stored ? opd_store_get(packed, (size_t)size, of->bundle->store, digest, view)
+                           : fail_without(of, digest, view, packed, size);
     }
     if (status == OPD_OK) {
         status = opd_writer_tensor(of->writer, digest, view, packed);
+    } else if (status != OPD_E_NOMEM && !is_wanted) {
+        if (of->lost != NULL) {
+            of->lost(of->context, opd_error_text());
+        }
+        opd_error_clear();
+        status = OPD_OK;
     }
     opd_free(packed);
     return status;
@@ -253,9 +283,9 @@ static opd_status add_operands(mending *of, uint64_t position)
     return status;
 }
 
-opd_status opd_pack(const char *from, const char *to, const char *store)
+opd_status opd_pack(const char *from, const char *to, const char *store, opd_loss_fn *lost, void *context)
 {
-    mending of = { .bundle = NULL };
+    mending of = { .lost = lost, .context = context };
     opd_status status = mending_begin(&of, from, to);
 
     if (status == OPD_OK && store) {

@@ -25,6 +25,14 @@ static void note_trouble(opd_record_report *report, const char *path)
     }
 }
 
+static void note_lost(void *context, const char *text)
+{
+    opd_record_report *report = context;
+    if (report->trouble[0] == '\0') {
+        snprintf(report->trouble, sizeof(report->trouble), "a tensor is left out: %s", text);
+    }
+}
+
 static void note_mended(opd_record_report *report, const char *path)
 {
     if (report->bundles < OPD_COUNT(report->bundle_paths)) {
@@ -90,7 +98,7 @@ static void mend_partials(opd_record_report *report, const char *folder, written
         if (access(to, F_OK) == 0) {
             continue;
         }
-        if (opd_salvage(&salvage, from, to) != OPD_OK) {
+        if (opd_salvage(&salvage, from, to, note_lost, report) != OPD_OK) {
             note_trouble(report, from);
             continue;
         }

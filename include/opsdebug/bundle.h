@@ -367,11 +367,14 @@ opd_digest opd_case_id(const opd_case *item);
 typedef struct opd_salvage_report {
     uint64_t records_kept, records_lost, bytes_lost, calls, tensors_kept, tensors_lost;
 } opd_salvage_report;
+/* Told of each tensor that is left out: "dgemm, thread 1 call 7, operand A before: why". */
+typedef void opd_loss_fn(void *context, const char *text);
 /*
- * Copies every verified record of a torn or damaged bundle to a complete one; tensors that miss a chunk are left out and counted lost. from
- * stays as it is, also when it is to.partial. errors: as opd_bundle_open; E_INVALID from is to; E_IO.
+ * Copies every verified record of a torn or damaged bundle to a complete one. Tensors that miss a chunk, do not decode or hold something else
+ * than their digest says are left out and counted lost, and lost (may be NULL) is told. from stays as it is, also when it is to.partial.
+ * errors: as opd_bundle_open; E_INVALID from is to; E_IO; E_NOMEM.
  */
-opd_status opd_salvage(opd_salvage_report *report, const char *from, const char *to);
+opd_status opd_salvage(opd_salvage_report *report, const char *from, const char *to, opd_loss_fn *lost, void *context);
 
 /*
  * Directory store: blobs by digest in DIR/ab/cdef... . put makes DIR when absent, writes temporary + rename; get verifies.
@@ -382,10 +385,11 @@ bool opd_store_has(const char *directory, const opd_digest *digest);
 opd_status opd_store_get(void *dst, size_t size, const char *directory, const opd_digest *digest,
                          const opd_tensor *view);
 /*
- * Thin bundle -> self-contained: copies it and adds what the store (NULL: $OPSDEBUG_STORE) has of its operands.
- * errors: E_NOTFOUND the content of an operand that must be read, recorded at capture inputs or full, is nowhere; as opd_salvage.
+ * Thin bundle -> self-contained: copies it as opd_salvage() does and adds what the store (NULL: $OPSDEBUG_STORE) has of its operands.
+ * errors: E_NOTFOUND the content of an operand that must be read, recorded at capture inputs or full, is nowhere; E_FORMAT it is there but
+ * cannot be read; as opd_salvage.
  */
-opd_status opd_pack(const char *from, const char *to, const char *store);
+opd_status opd_pack(const char *from, const char *to, const char *store, opd_loss_fn *lost, void *context);
 
 #ifdef __cplusplus
 }

@@ -235,7 +235,7 @@ static void salvage_leaves_nothing_behind_when_it_fails(void **state)
     unlink(path);
     for (; n < TRIES_MAX; n++) {
         opd_fail_allocation_after(n);
-        opd_status status = opd_salvage(&report, path, to);
+        opd_status status = opd_salvage(&report, path, to, NULL, NULL);
         opd_fail_allocation_after(-1);
         assert_int_not_equal(access(temporary, F_OK), 0);
         if (status == OPD_OK) {
@@ -248,7 +248,7 @@ static void salvage_leaves_nothing_behind_when_it_fails(void **state)
     unlink(to);
     for (n = 0; n < 20; n++) {
         opd_fail_write_after(n);
-        opd_status status = opd_salvage(&report, path, to);
+        opd_status status = opd_salvage(&report, path, to, NULL, NULL);
         opd_fail_write_after(-1);
         assert_int_not_equal(access(temporary, F_OK), 0);
         if (status == OPD_OK) {

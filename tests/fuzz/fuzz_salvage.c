@@ -57,7 +57,7 @@ static void mend(const char *from, const char *to, const char *again)
     opd_salvage_report report;
 
     opd_error_clear();
-    if (opd_salvage(&report, from, to) != OPD_OK) {
+    if (opd_salvage(&report, from, to, NULL, NULL) != OPD_OK) {
         if (opd_error_text()[0] == '\0') {
             abort();
         }
@@ -65,10 +65,11 @@ static void mend(const char *from, const char *to, const char *again)
     }
     check_whole(to);
     uint64_t kept = report.records_kept;
-    if (opd_salvage(&report, to, again) != OPD_OK || report.records_lost != 0 || report.records_kept < kept) {
+    if (opd_salvage(&report, to, again, NULL, NULL) != OPD_OK || report.records_lost != 0 ||
+        report.records_kept < kept) {
         abort();
     }
-    if (opd_pack(from, again, NULL) == OPD_OK) {
+    if (opd_pack(from, again, NULL, NULL, NULL) == OPD_OK) {
         check_whole(again);
     }
 }

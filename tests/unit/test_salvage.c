@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <xxhash.h>
 
 #include <opsdebug/bundle.h>
 
@@ -167,12 +168,12 @@ static void pack_makes_a_thin_bundle_self_contained(void **state)
     assert_int_equal(opd_writer_call(writer, &call), OPD_OK);
     assert_int_equal(opd_writer_close(writer), OPD_OK);
 
-    assert_int_equal(opd_pack(in_folder("thin.opsb"), in_folder("fat.opsb"), store), OPD_E_NOTFOUND);
+    assert_int_equal(opd_pack(in_folder("thin.opsb"), in_folder("fat.opsb"), store, NULL, NULL), OPD_E_NOTFOUND);
     assert_non_null(strstr(opd_error_text(), "pack-store"));
     assert_int_not_equal(access(in_folder("fat.opsb"), F_OK), 0);
     assert_int_not_equal(access(in_folder("fat.opsb.salvage"), F_OK), 0);
     assert_int_equal(opd_store_put(store, &operand->before, &operand->view, values), OPD_OK);
-    assert_int_equal(opd_pack(in_folder("thin.opsb"), in_folder("fat.opsb"), store), OPD_OK);
+    assert_int_equal(opd_pack(in_folder("thin.opsb"), in_folder("fat.opsb"), store, NULL, NULL), OPD_OK);
     assert_int_equal(opd_bundle_open(&bundle, in_folder("fat.opsb")), OPD_OK);
     assert_true(opd_bundle_has_tensor(bundle, &operand->before));
     assert_int_equal(opd_bundle_tensor(back, sizeof(back), bundle, &operand->before, &operand->view), OPD_OK);
@@ -195,7 +196,7 @@ static void a_torn_bundle_is_mended(void **state)
     (void)state;
     make_bundle(&file, 9, 4);
     write_file(in_folder("torn.opsb.partial"), file.bytes, file.size - file.size / 3);
-    assert_int_equal(opd_salvage(&report, in_folder("torn.opsb"), in_folder("torn.opsb")), OPD_OK);
+    assert_int_equal(opd_salvage(&report, in_folder("torn.opsb"), in_folder("torn.opsb"), NULL, NULL), OPD_OK);
     assert_int_equal(access(in_folder("torn.opsb.partial"), F_OK), 0); /* the evidence stays */
     assert_int_equal(opd_bundle_open(&bundle, in_folder("torn.opsb")), OPD_OK);
     assert_false(opd_bundle_state_of(bundle)->is_partial);
@@ -236,7 +237,7 @@ static void a_tensor_that_lost_a_chunk_is_left_out(void **state)
     assert_int_equal(opd_writer_close(writer), OPD_OK);
     file.bytes[(size_t)5 << 20] ^= 4; /* the second of three chunks */
     write_file(in_folder("hurt.opsb"), file.bytes, file.size);
-    assert_int_equal(opd_salvage(&report, in_folder("hurt.opsb"), in_folder("mended.opsb")), OPD_OK);
+    assert_int_equal(opd_salvage(&report, in_folder("hurt.opsb"), in_folder("mended.opsb"), NULL, NULL), OPD_OK);
     assert_int_equal(report.tensors_kept, 1);
     assert_int_equal(report.tensors_lost, 1);
     assert_int_equal(report.records_lost, 3);
@@ -245,6 +246,134 @@ static void a_tensor_that_lost_a_chunk_is_left_out(void **state)
     assert_int_equal(opd_bundle_tensor(values, 100, bundle, &other, &small), OPD_OK);
     opd_bundle_close(bundle);
     opd_free(file.bytes);
+}
+
+/* Of the record that starts at offset: its rest, behind the check; *end is where the next record starts. NULL behind the last. */
+static uint8_t *rest_of(const memory_file *file, size_t offset, size_t *end)
+{
+    size_t length = 0;
+    size_t at = offset + 1;
+
+    if (offset >= file->size) {
+        return NULL;
+    }
+    assert_int_equal(file->bytes[offset], 0x0a);
+    for (int shift = 0;; shift += 7) {
+        length |= (size_t)(file->bytes[at] & 0x7f) << shift;
+        if (!(file->bytes[at++] & 0x80)) {
+            break;
+        }
+    }
+    *end = at + length;
+    return file->bytes + at + 20;
+}
+
+/* Spoils the last bytes of a tensor record, which are its content, under a check made anew. bytes: where the tensor's digest is found. */
+static void forge_content(memory_file *file, const opd_digest *digest)
+{
+    size_t end = 0;
+    int spoiled = 0;
+
+    for (size_t at = 0; at < file->size; at = end) {
+        uint8_t *rest = rest_of(file, at, &end);
+        size_t size = (size_t)(file->bytes + end - rest);
+        bool is_tensor = rest[0] == 0xfa && rest[1] == 0x7d; /* field 2015, bytes */
+        if (is_tensor && memmem(rest, size < 200 ? size : 200, digest->bytes, sizeof(digest->bytes)) != NULL) {
+            uint64_t check;
+            rest[size - 1] ^= 0x10;
+            check = XXH3_64bits_withSeed(rest, size, at);
+            memcpy(rest - sizeof(check), &check, sizeof(check));
+            spoiled++;
+        }
+    }
+    assert_int_equal(spoiled, 1);
+}
+
+/* One call "op" on x and y, of 100 and 3000 values; "inputs": both must be read. */
+static void write_two_operands(memory_file *file, opd_call *call, double *values)
+{
+    opd_header_info header = { .kind = "run", .capture = "inputs" };
+    opd_writer *writer = NULL;
+
+    *call = (opd_call){ .name = "op", .thread = 5, .number = 7, .operand_count = 2 };
+    for (int i = 0; i < 3000; i++) {
+        values[i] = (double)i;
+    }
+    for (int i = 0; i < 2; i++) {
+        opd_operand *operand = &call->operands[i];
+        snprintf(operand->name, sizeof(operand->name), "%s", i == 0 ? "x" : "y");
+        operand->role = OPD_ROLE_IN;
+        assert_int_equal(opd_tensor_contiguous(&operand->view, OPD_F64, 1, (int64_t[]){ i == 0 ? 100 : 3000 }, values),
+                         OPD_OK);
+    }
+    assert_int_equal(opd_writer_open_sink(&writer, make_sink(file), &header), OPD_OK);
+    assert_int_equal(opd_writer_call_with_data(writer, call), OPD_OK);
+    assert_int_equal(opd_writer_close(writer), OPD_OK);
+}
+
+static void keep_text(void *context, const char *text)
+{
+    char(*lines)[256] = context;
+
+    snprintf(lines[lines[0][0] == '\0' ? 0 : 1], sizeof(lines[0]), "%s", text);
+}
+
+/* Stored raw (x: another value) and compressed (y: a frame that ends otherwise); either way the record itself is in order. */
+static void a_tensor_that_cannot_be_read_is_left_out_and_named(void **state)
+{
+    static double values[3000];
+    static double back[3000];
+
+    (void)state;
+    for (int bad = 0; bad < 2; bad++) {
+        char lines[2][256] = { "", "" };
+        opd_salvage_report report = { 0 };
+        opd_bundle *bundle = NULL;
+        opd_call call;
+        memory_file file;
+        const char *store = in_folder(bad == 0 ? "store-x" : "store-y");
+        write_two_operands(&file, &call, values);
+        const opd_operand *lost = &call.operands[bad];
+        const opd_operand *kept = &call.operands[1 - bad];
+        forge_content(&file, &lost->before);
+        write_file(in_folder("forged.opsb"), file.bytes, file.size);
+        assert_int_equal(opd_bundle_open(&bundle, in_folder("forged.opsb")), OPD_OK);
+        opd_bundle_damage(bundle, NULL, NULL);
+        assert_int_equal(opd_bundle_state_of(bundle)->damaged, 0);
+        opd_bundle_close(bundle);
+
+        assert_int_equal(opd_salvage(&report, in_folder("forged.opsb"), in_folder("true.opsb"), keep_text, lines),
+                         OPD_OK);
+        assert_int_equal(report.tensors_lost, 1);
+        assert_int_equal(report.tensors_kept, 1);
+        assert_int_equal(report.calls, 1);
+        assert_non_null(strstr(lines[0], bad == 0 ? "op, thread 5 call 7, operand x before: "
+                                                  : "op, thread 5 call 7, operand y before: "));
+        assert_string_equal(lines[1], "");
+        assert_int_equal(opd_bundle_open(&bundle, in_folder("true.opsb")), OPD_OK);
+        assert_int_equal(opd_bundle_call_count(bundle), 1);
+        assert_false(opd_bundle_has_tensor(bundle, &lost->before));
+        assert_int_equal(
+            opd_bundle_tensor(back, (size_t)opd_tensor_packed_bytes(&kept->view), bundle, &kept->before, &kept->view),
+            OPD_OK);
+        opd_bundle_close(bundle);
+
+        /* Packed, it must hold what the call reads: not made, unless a store has it. */
+        assert_int_equal(opd_pack(in_folder("forged.opsb"), in_folder("pack.opsb"), NULL, keep_text, lines),
+                         OPD_E_FORMAT);
+        assert_non_null(strstr(opd_error_text(), bad == 0 ? "op: operand x: tensor " : "op: operand y: tensor "));
+        assert_int_not_equal(access(in_folder("pack.opsb"), F_OK), 0);
+        assert_int_equal(opd_store_put(store, &lost->before, &lost->view, values), OPD_OK);
+        assert_int_equal(opd_pack(in_folder("forged.opsb"), in_folder("pack.opsb"), store, keep_text, lines), OPD_OK);
+        assert_string_equal(lines[1], "");
+        assert_int_equal(opd_bundle_open(&bundle, in_folder("pack.opsb")), OPD_OK);
+        assert_int_equal(
+            opd_bundle_tensor(back, (size_t)opd_tensor_packed_bytes(&lost->view), bundle, &lost->before, &lost->view),
+            OPD_OK);
+        opd_bundle_close(bundle);
+        assert_int_equal(unlink(in_folder("pack.opsb")), 0);
+        opd_free(file.bytes);
+    }
 }
 
 static void salvage_refuses_to_write_over_its_source(void **state)
@@ -258,7 +387,7 @@ static void salvage_refuses_to_write_over_its_source(void **state)
     make_bundle(&file, 2, 1);
     write_file(in_folder("same.opsb"), file.bytes, file.size);
     assert_int_equal(stat(in_folder("same.opsb"), &before), 0);
-    assert_int_equal(opd_salvage(&report, in_folder("same.opsb"), in_folder("same.opsb")), OPD_E_INVALID);
+    assert_int_equal(opd_salvage(&report, in_folder("same.opsb"), in_folder("same.opsb"), NULL, NULL), OPD_E_INVALID);
     assert_int_equal(stat(in_folder("same.opsb"), &after), 0);
     assert_int_equal(before.st_ino, after.st_ino);
     assert_int_equal(before.st_size, after.st_size);
@@ -274,6 +403,7 @@ int main(void)
         cmocka_unit_test(pack_makes_a_thin_bundle_self_contained),
         cmocka_unit_test(a_torn_bundle_is_mended),
         cmocka_unit_test(a_tensor_that_lost_a_chunk_is_left_out),
+        cmocka_unit_test(a_tensor_that_cannot_be_read_is_left_out_and_named),
         cmocka_unit_test(salvage_refuses_to_write_over_its_source),
     };
 
