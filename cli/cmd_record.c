@@ -324,7 +324,7 @@ static void mention_old(const char *out)
     struct stat found;
     size_t length = out != NULL ? strlen(out) : 0;
     if (length > 5 && strcmp(out + length - 5, ".opsb") == 0 && lstat(out, &found) == 0 && !S_ISDIR(found.st_mode)) {
-        fprintf(stderr, "ops-debug: %s is there already: kept as %s.old\n", out, out);
+        fprintf(stderr, "ops-debug: %s is there already: kept as %s.old when there is a new one\n", out, out);
     }
 }
 

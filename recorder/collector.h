@@ -154,6 +154,8 @@ void opd_requests_serve(opd_collector *collector, bool has_signal);
 void opd_collector_finish_all(opd_collector *collector, int wait_status);
 /* Is out the path of one bundle, rather than of a folder? */
 bool opd_collector_is_single(const char *out);
+/* When the one bundle is about to take its name: what has it already becomes NAME.opsb.old. Nothing to do in a folder. errors: E_IO. */
+opd_status opd_collector_keep_old(const opd_collector *collector);
 /* Makes the folder of the bundles, parents included, and gives its absolute path. */
 opd_status opd_collector_make_out(char *absolute, size_t size, const char *out);
 

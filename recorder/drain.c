@@ -308,8 +308,11 @@ void opd_drain_close(opd_collector *collector, opd_watched *watched)
     if (collector->is_single) {
         char path[4224];
         run_path(path, sizeof(path), collector, watched, NULL);
-        bool is_wanted = collector->report->bundles == 0 && watched->pid == collector->main_pid;
-        if (!is_wanted || rename(path, collector->out) != 0) {
+        bool is_wanted =
+            collector->report->bundles == 0 && watched->pid == collector->main_pid && access(path, F_OK) == 0;
+        if (is_wanted && opd_collector_keep_old(collector) != OPD_OK) {
+            note_run_trouble(collector, "the run of process %d keeps its own name: %s", watched->pid, opd_error_text());
+        } else if (!is_wanted || rename(path, collector->out) != 0) {
             unlink(path);
         }
     }

@@ -106,25 +106,31 @@ opd_status opd_collector_make_out(char *absolute, size_t size, const char *out)
     return OPD_OK;
 }
 
-/* What is there already is kept, as NAME.old: nothing is lost, and the program is not kept waiting for an answer. */
-static opd_status keep_old(opd_claim *claim, const char *path)
+/* For as long as it lasts: the one bundle may come at any time. */
+static opd_status claim_single(opd_claim *claim, const char *path)
+{
+    struct stat found;
+    opd_status status = opd_claim_take(claim, path);
+    if (status == OPD_OK && lstat(path, &found) == 0 && S_ISDIR(found.st_mode)) {
+        opd_claim_release(claim);
+        return opd_fail(OPD_E_IO, "%s: is a folder; a name that ends in " OPD_SUFFIX " is that of one bundle", path);
+    }
+    return status;
+}
+
+/* Nothing is lost, and the program is not kept waiting for an answer. */
+opd_status opd_collector_keep_old(const opd_collector *collector)
 {
     char aside[4400];
     struct stat found;
-    opd_status status = opd_claim_take(claim, path); /* for as long as it lasts: the one bundle may come at any time */
-    if (status != OPD_OK || lstat(path, &found) != 0) {
-        return status;
+    if (!collector->is_single || lstat(collector->out, &found) != 0) {
+        return OPD_OK;
     }
-    snprintf(aside, sizeof(aside), "%s.old", path);
-    if (S_ISDIR(found.st_mode)) {
-        status = opd_fail(OPD_E_IO, "%s: is a folder; a name that ends in " OPD_SUFFIX " is that of one bundle", path);
-    } else if (rename(path, aside) != 0) {
-        status = opd_fail(OPD_E_IO, "%s: cannot be kept as %s: %s", path, aside, strerror(errno));
+    snprintf(aside, sizeof(aside), "%s.old", collector->out);
+    if (rename(collector->out, aside) != 0) {
+        return opd_fail(OPD_E_IO, "%s: cannot be kept as %s: %s", collector->out, aside, strerror(errno));
     }
-    if (status != OPD_OK) {
-        opd_claim_release(claim);
-    }
-    return status;
+    return OPD_OK;
 }
 
 /* The program without a recorder: it is not to suffer from our trouble. */
@@ -182,7 +188,7 @@ opd_status opd_record_run(opd_record_report *report, const opd_record_options *o
     memset(report, 0, sizeof(*report));
     opd_status status = opd_collector_make_out(out, sizeof(out), options->out != NULL ? options->out : "ops-debug-out");
     if (status == OPD_OK && opd_collector_is_single(out)) {
-        status = keep_old(&claim, out);
+        status = claim_single(&claim, out);
     }
     if (status != OPD_OK) {
         return status;
@@ -206,7 +212,7 @@ static void collect_for(const opd_record_options *options, const char *out, int 
         dup2(nothing, i);
     }
     opd_fail_without_signal(SIGXFSZ);
-    if ((opd_collector_is_single(out) && keep_old(&claim, out) != OPD_OK) ||
+    if ((opd_collector_is_single(out) && claim_single(&claim, out) != OPD_OK) ||
         opd_collector_open(&collector, options, &report) != OPD_OK) {
         _exit(1);
     }

@@ -503,6 +503,7 @@ static void cut_short(window *at, const char *path)
 {
     char why[512];
     snprintf(why, sizeof(why), "%s", opd_error_text());
+    (void)opd_collector_keep_old(at->collector); /* else the name would open the old one, not what there is of this */
     at->collector->report->bundles_cut++;
     if (at->is_told) {
         opd_collector_trouble(
@@ -533,6 +534,11 @@ static void complete_window(window *at, const char *path)
         return;
     }
     uint64_t bytes = opd_writer_size(at->writer);
+    if (opd_collector_keep_old(at->collector) != OPD_OK) {
+        cut_short(at, path);
+        opd_writer_abandon(at->writer, true);
+        return;
+    }
     if (opd_writer_close(at->writer) != OPD_OK) {
         cut_short(at, path);
         return;

@@ -32,6 +32,13 @@ def bundle_that_was_there_is_kept():
     assert done.returncode == 0 and "one.opsb.old" in done.stderr, done
     with open(out + ".old", "rb") as file:
         assert file.read() == first
+    with open(out, "rb") as file:
+        second = file.read()
+    done = ops_debug("record", "-o", out, "--", "/no/such/program")  # nothing is recorded: nothing is moved
+    assert done.returncode == 127, done
+    with open(out, "rb") as file, open(out + ".old", "rb") as old:
+        assert file.read() == second and old.read() == first
+    assert sorted(os.listdir(os.path.dirname(out))) == ["one.opsb", "one.opsb.old"], os.listdir(os.path.dirname(out))
     directory = os.path.join(folder(), "a.opsb")
     os.mkdir(directory)
     done = ops_debug("record", "-o", directory, "--", "/bin/echo", "started")
