@@ -83,6 +83,10 @@ static opd_status run_both(attribution *of, const attribute_options *o)
     if (status == OPD_OK) {
         status = opd_replay(&of->right, NULL, &of->item, NULL, &wish);
         of->has_right = status == OPD_OK;
+        if (status == OPD_E_NAME) {
+            status =
+                opd_fail(OPD_E_UNSUPPORTED, "%s has no definition to hold its outputs against", of->item.call.name);
+        }
     }
     if (status == OPD_OK && of->result.output_count == 0) {
         status = opd_fail(OPD_E_NOFAILURE, "the call does not come back: %s", of->result.observed.reason);
@@ -101,7 +105,7 @@ static opd_status find_output(attribution *of, const attribute_options *o)
             return opd_region_fit(&of->region, operand->name, &operand->view);
         }
     }
-    return opd_fail(OPD_E_NOTFOUND, "%s has no output %s", call->name, o->operand);
+    return opd_fail(OPD_E_NAME, "%s has no output %s", call->name, o->operand);
 }
 
 static const opd_tensor *view_of(const opd_replay_result *result, const char *name)

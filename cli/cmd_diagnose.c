@@ -50,6 +50,7 @@ typedef struct finding {
     opd_replay_result result;
     bool has_result;
     bool is_guarded;
+    bool is_misnamed; /* the command names what there is not */
     opd_experiments tried;
 } finding;
 
@@ -70,7 +71,8 @@ static void observe(finding *found, diagnose_options *o, const opd_bundle *bundl
         opd_progress_done();
     }
     found->is_guarded = o->trial.replay.guard != OPD_GUARD_NONE;
-    if (!found->has_result && !o->shared.is_quiet) {
+    found->is_misnamed = !found->has_result && status == OPD_E_NAME;
+    if (!found->has_result && !found->is_misnamed && !o->shared.is_quiet) {
         fprintf(stderr, "ops-debug: not replayed: %s\n", opd_error_text());
     }
     if (found->failure.outcome == OPD_OUTCOME_OK && status == OPD_OK) {
@@ -100,20 +102,21 @@ static void weigh_expectation(finding *found, const opd_subject *subject)
 {
     const opd_replay_result *result = &found->result;
     char reason[256];
+    char error[64];
+    opd_phrase_error(error, sizeof error, &result->numbers);
     if (!has_expectation(found, subject)) {
         return;
     }
     bool is_right = result->observed.outcome == OPD_OUTCOME_OK;
     if (result->observed.outcome == OPD_OUTCOME_MISMATCH && meets_expectation(found)) {
-        snprintf(
-            reason, sizeof reason,
-            "the outputs are the expected ones, and wrong by the reference (error %.3g of 16): one of the two is wrong",
-            result->numbers.ratio);
+        snprintf(reason, sizeof reason,
+                 "the outputs are the expected ones, and wrong by the reference (error %s): one of the two is wrong",
+                 error);
         set_label(found, "disputed", 0.6F, reason);
     } else if (is_right && !meets_expectation(found) && result->numbers.is_valid) {
         snprintf(reason, sizeof reason,
-                 "the outputs are right by the reference (error %.3g of 16), the expected values are off by %.3g",
-                 result->numbers.ratio, result->recorded_ratio);
+                 "the outputs are right by the reference (error %s), the expected values are off by %.3g", error,
+                 result->recorded_ratio);
         set_label(found, "wrong-expectation", 0.8F, reason);
     }
 }
@@ -261,6 +264,10 @@ static int run(const opd_command *self, int argc, char **argv)
     found.failure = subject.failure;
     if (!o.without_replay) {
         observe(&found, &o, bundle, &subject);
+    }
+    if (found.is_misnamed) {
+        opd_bundle_close(bundle);
+        return opd_trouble();
     }
     label(&found, &subject);
     int exit_status = opd_failure_is_real(&found.failure) ? OPD_EXIT_FOUND : OPD_EXIT_OK;

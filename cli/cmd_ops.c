@@ -9,6 +9,7 @@
 
 #include "document.h"
 #include "guest.h"
+#include "making.h"
 #include "screen.h"
 
 typedef struct ops_options {
@@ -102,6 +103,28 @@ static json_t *bound_object(const opd_bound *bound)
     return object;
 }
 
+/* Bytes of scratch for the contract's default call; false: there is no such call, or the variant declines it. */
+static bool workspace_of(size_t *bytes, const opd_op *op, const opd_variant *variant, int32_t threads)
+{
+    opd_call call;
+    const opd_call_wish defaults = { .dtype = OPD_DTYPE_NONE };
+    if (variant->is_library || opd_call_make(&call, op, &defaults) != OPD_OK) {
+        return false;
+    }
+    if (opd_isa_missing(or_nothing(variant->isa)) != NULL ||
+        (variant->declines != NULL && variant->declines(&call) != NULL)) {
+        return false;
+    }
+    *bytes = variant->workspace != NULL ? variant->workspace(&call, threads) : 0;
+    return true;
+}
+
+/* May several threads be in it at once? Variants must keep nothing between calls; who else computes, answers for himself. */
+static const char *thread_safety(const opd_op *op)
+{
+    return opd_kernel_find(op->domain, op->name) != NULL ? "safe" : "of the library";
+}
+
 static json_t *variants_array(const opd_op *op)
 {
     const opd_kernel *kernel = opd_kernel_find(op->domain, op->name);
@@ -115,6 +138,10 @@ static json_t *variants_array(const opd_op *op)
         opd_document_put(object, "missing", json_string(or_nothing(missing)));
         opd_document_put(object, "determinism", json_string(levels[variant->determinism]));
         opd_document_put(object, "widths", json_string(or_nothing(variant->widths)));
+        size_t bytes = 0;
+        bool has_default = workspace_of(&bytes, op, variant, 1);
+        opd_document_put(object, "workspace_bytes", has_default ? opd_document_count(bytes) : json_null());
+        opd_document_put(object, "allocates", json_boolean(variant->allocates || opd_variant_is_definition(variant)));
         opd_document_put(object, "fault", json_string(or_nothing(variant->fault)));
         json_array_append_new(array, object);
     }
@@ -138,6 +165,7 @@ static json_t *op_object(const opd_op *op)
     opd_document_put(object, "attribute_values", values_array(op, false));
     opd_document_put(object, "bound", bound_object(&op->bound));
     opd_document_put(object, "determinism", json_string(levels[op->determinism]));
+    opd_document_put(object, "thread_safety", json_string(thread_safety(op)));
     opd_document_put(object, "overflow", json_string(op->overflow == OPD_OVERFLOW_WRAP ? "wrap" : "saturate"));
     opd_document_put(object, "in_place", json_string(or_nothing(op->in_place)));
     opd_document_put(object, "checkpoints", json_string(or_nothing(op->checkpoints)));
@@ -207,6 +235,15 @@ static void print_variants(const opd_op *op, bool with_wrong)
         if (missing != NULL) {
             printf(", not on this CPU");
         }
+        size_t one = 0;
+        size_t two = 0;
+        if (workspace_of(&one, op, variant, 1) && workspace_of(&two, op, variant, 2) && two > 0) {
+            printf(", workspace %zu bytes", one);
+            printf(two > one ? " and %zu for each more thread" : "", two - one);
+        }
+        if (variant->allocates || opd_variant_is_definition(variant)) {
+            printf(", allocates");
+        }
         if (variant->fault != NULL) {
             printf(", wrong on purpose: %s", variant->fault);
         }
@@ -236,6 +273,7 @@ static void print_op(const opd_op *op, bool with_wrong)
     print_line("terms", op->reduction);
     print_bound(&op->bound);
     print_line("determinism", levels[op->determinism]);
+    print_line("threads", thread_safety(op));
     print_line("in place", op->in_place);
     print_line("stages", op->checkpoints);
     print_variants(op, with_wrong);
@@ -286,7 +324,7 @@ static int run(const opd_command *self, int argc, char **argv)
     }
     json_decref(document);
     if (!is_found) {
-        opd_fail(OPD_E_NOTFOUND, "ops: no operator or routine '%s'; ops-debug ops lists them", o.name);
+        (void)opd_making_unknown(o.name);
         return opd_trouble();
     }
     if (o.name == NULL && !o.shared.is_quiet && print_all() != OPD_OK) {
@@ -299,7 +337,9 @@ const opd_command opd_command_ops = {
     .name = "ops",
     .synopsis = "[NAME]",
     .summary = "List the operators this build knows, or print one contract",
-    .details = "With -v, variants that are wrong on purpose are listed too; the tool is tried on them.",
+    .details =
+        "With -v, variants that are wrong on purpose are listed too; the tool is tried on them. Workspace is that of the\n"
+        "contract's default call; threads: safe says that any number of threads may be in a variant at once.",
     .examples = "  ops-debug ops\n"
                 "  ops-debug ops dgemm\n"
                 "  ops-debug ops LayerNormalization --json\n"

@@ -151,7 +151,7 @@ static void run_task(task *job, const replay_options *o)
     opd_bundle_close(bundle);
     if (job->status != OPD_OK) {
         snprintf(job->error, sizeof job->error, "%s", opd_error_text());
-        job->answer = (opd_answer){ "could not run", OPD_EXIT_TROUBLE };
+        job->answer = (opd_answer){ "could not run", job->status == OPD_E_NAME ? OPD_EXIT_USAGE : OPD_EXIT_TROUBLE };
     } else {
         job->answer = opd_trial_answer(&job->result, &job->subject);
     }
@@ -451,13 +451,17 @@ static opd_status write_junit(const task_list *list, const char *path)
     return status;
 }
 
-/* Of several: any failure found is the answer; else any that could not run or be read. */
+/* Of several: any failure found is the answer; else any that could not run or be read; a name that none of them has is of the usage. */
 static int worst_status(const task_list *list)
 {
     if (count_answers(list, OPD_EXIT_FOUND) > 0) {
         return OPD_EXIT_FOUND;
     }
-    bool has_trouble = count_answers(list, OPD_EXIT_TROUBLE) > 0 || list->unread.paths.count > 0;
+    size_t misnamed = count_answers(list, OPD_EXIT_USAGE);
+    if (misnamed > 0 && misnamed == list->count && list->unread.paths.count == 0) {
+        return OPD_EXIT_USAGE;
+    }
+    bool has_trouble = misnamed + count_answers(list, OPD_EXIT_TROUBLE) > 0 || list->unread.paths.count > 0;
     return has_trouble ? OPD_EXIT_TROUBLE : OPD_EXIT_OK;
 }
 

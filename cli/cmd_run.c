@@ -139,6 +139,7 @@ static void check_rule(const struct argp_state *state, run_options *o)
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     run_options *o = state->input;
+    int asked; /* OPD_REFERENCE_ */
     switch (key) {
     case KEY_GUARD:
         o->replay.guard = OPD_GUARD_BOTH;
@@ -176,10 +177,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         }
         return opd_making_parse(key, arg, state, &o->making);
     case KEY_REFERENCE:
-        if (opd_references_parse(arg) < 0) {
+        asked = opd_references_parse(arg);
+        if (asked < 0) {
             opd_usage_error(state, "--reference %s: high-precision, naive, library, torch or all", arg);
         }
-        o->references |= opd_references_parse(arg);
+        o->references |= asked;
         return 0;
     case KEY_REFERENCE_LIBRARY:
         if (arg[0] == '\0') {
@@ -256,6 +258,7 @@ static bool is_companion_wanted(const run_options *o, const run_state *state)
 static void print_companion(const run_state *state)
 {
     const opd_replay_result *exact = &state->exact;
+    char error[64];
     if (!state->has_exact) {
         return;
     }
@@ -265,7 +268,8 @@ static void print_companion(const run_state *state)
     } else if (exact->sureness == OPD_SURENESS_EXACT) {
         printf("sums are exact, and every bit is right\n");
     } else {
-        printf("results are no whole numbers; error %.3g of 16\n", exact->numbers.ratio);
+        opd_phrase_error(error, sizeof error, &exact->numbers);
+        printf("results are no whole numbers; error %s\n", error);
     }
 }
 
@@ -412,10 +416,11 @@ static opd_status save_sample(const run_options *o, const run_state *state)
     return status;
 }
 
-/* Did the variant run and get judged, or did this machine, the library or the tool not let it? */
+/* Did the variant run and get judged, or did this machine, the library or the tool not let it, or is there nothing to judge it by? */
 static bool is_verdict(const opd_replay_result *result)
 {
-    return result->observed.outcome != OPD_OUTCOME_HARNESS && result->observed.outcome != OPD_OUTCOME_UNSUPPORTED;
+    return result->observed.outcome != OPD_OUTCOME_HARNESS && result->observed.outcome != OPD_OUTCOME_UNSUPPORTED &&
+           (result->observed.outcome != OPD_OUTCOME_OK || result->numbers.is_valid);
 }
 
 static int run(const opd_command *self, int argc, char **argv)
@@ -457,7 +462,7 @@ static int run(const opd_command *self, int argc, char **argv)
             exit_status = opd_trouble();
         }
     } else {
-        opd_trouble();
+        exit_status = opd_trouble();
     }
     done(&state);
     return exit_status;

@@ -23,14 +23,15 @@ typedef struct selftest_options {
     uint64_t seed;
     bool has_seed;
     unsigned jobs;
-    const char *only;
+    const char *only_name;
+    const opd_op *only; /* of that name; NULL = all */
     uint64_t healthy;
     bool skip_wrong;
 } selftest_options;
 
 static const struct argp_option options[] = {
     { "seed", OPD_KEY_SEED, "N", 0, "Of the inputs; default: of the clock", 0 },
-    { "only", KEY_ONLY, "OPERATOR", 0, "Wrong variants of one operator only", 0 },
+    { "only", KEY_ONLY, "OPERATOR", 0, "Variants of one operator only, NAME or DOMAIN.NAME of ops", 0 },
     { "healthy", KEY_HEALTHY, "N", 0,
       "Also N verifications of right variants, beside what other rules make of them; default 0", 0 },
     { "skip-wrong", KEY_SKIP_WRONG, NULL, 0, "Right variants alone, with --healthy", 0 },
@@ -47,7 +48,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->has_seed = true;
         return 0;
     case KEY_ONLY:
-        o->only = arg;
+        o->only_name = arg;
         return 0;
     case KEY_HEALTHY:
         o->healthy = opd_parse_count(state, "--healthy", arg, 0, 10000000);
@@ -185,17 +186,22 @@ static opd_status try_wrong(tally *to, const opd_op *op, const opd_variant *vari
 
 static opd_status try_all_wrong(tally *to)
 {
-    const char *only = to->options->only;
+    const opd_op *only = to->options->only;
     opd_status status = OPD_OK;
     for (int i = 0; i < opd_kernel_count() && status == OPD_OK; i++) {
         const opd_kernel *kernel = opd_kernel_at(i);
         const opd_op *op = opd_op_find(kernel->domain, kernel->name);
-        bool is_wanted = op != NULL && (only == NULL || strcmp(only, op->name) == 0);
+        bool is_wanted = op != NULL && (only == NULL || only == op);
         for (int k = 0; k < kernel->variant_count && is_wanted && status == OPD_OK; k++) {
             if (kernel->variants[k].fault != NULL) {
                 status = try_wrong(to, op, &kernel->variants[k]);
             }
         }
+    }
+    if (status == OPD_OK && only != NULL && to->wrong == 0 &&
+        to->options->healthy == 0) { /* nothing was tried: no answer */
+        return opd_fail(OPD_E_NAME, "%s.%s has no variant that is wrong on purpose; --healthy N tries its right ones",
+                        only->domain, only->name);
     }
     return status;
 }
@@ -309,7 +315,8 @@ static int run(const opd_command *self, int argc, char **argv)
     if (!o.has_seed) {
         o.seed = (uint64_t)time(NULL);
     }
-    if ((!o.skip_wrong && try_all_wrong(&counted) != OPD_OK) || try_healthy(&counted) != OPD_OK) {
+    if ((o.only_name != NULL && opd_making_find(&o.only, o.only_name) != OPD_OK) ||
+        (!o.skip_wrong && try_all_wrong(&counted) != OPD_OK) || try_healthy(&counted) != OPD_OK) {
         exit_status = opd_trouble();
         goto out;
     }
@@ -337,6 +344,7 @@ const opd_command opd_command_selftest = {
     .synopsis = "",
     .summary = "Show that wrong variants are found and right ones are not accused",
     .examples = "  ops-debug selftest\n"
+                "  ops-debug selftest --only Softmax -v\n"
                 "  ops-debug selftest --healthy 30000 -j 8\n",
     .options = options,
     .parse = parse,

@@ -40,6 +40,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     trace_options *o = state->input;
     switch (key) {
     case KEY_CHECKPOINTS:
+        if (arg[strspn(arg, ", ")] == '\0') {
+            opd_usage_error(state, "--checkpoint-mode names no stage: all, bisect or names of ops NAME");
+        }
         o->checkpoints = arg;
         return 0;
     case ARGP_KEY_ARG:
@@ -90,7 +93,7 @@ static opd_status check_list(const trace_options *o, const opd_call *call)
         size_t size = strcspn(at, ", ");
         snprintf(word, sizeof word, "%.*s", (int)size, at);
         if (size > 0 && is_list(o) && (size >= sizeof word || !is_listed(stages, word))) {
-            return opd_fail(OPD_E_NOTFOUND, "%s has no stage %.*s; it has: %s", call->name, (int)size, at, stages);
+            return opd_fail(OPD_E_NAME, "%s has no stage %.*s; it has: %s", call->name, (int)size, at, stages);
         }
         at += size;
         at += strspn(at, ", ");
@@ -289,13 +292,8 @@ static const char *chain_of(const tracing *self)
 {
     static const char chain[] = "unfused";
     const opd_kernel *kernel = opd_kernel_find(self->item->call.domain, self->item->call.name);
-    const opd_variant *variant = NULL;
-    for (int i = 0; kernel != NULL && (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
-        if (strcmp(variant->name, chain) == 0) {
-            return strcmp(self->result.variant, chain) != 0 ? chain : NULL;
-        }
-    }
-    return NULL;
+    bool has_chain = kernel != NULL && opd_kernel_named(kernel, chain) != NULL;
+    return has_chain && strcmp(self->result.variant, chain) != 0 ? chain : NULL;
 }
 
 /* The same call as a line of `run`, which keeps it: all options but --checkpoint-mode, however much of it was written. */
@@ -315,15 +313,20 @@ static void print_keeping(const trace_options *o)
     opd_print_next("%s --save fail.opsb", words);
 }
 
+static bool is_missing(const tracing *self, int stage)
+{
+    return self->search.state[stage] == OPD_STAGE_MISSING;
+}
+
 /* What to do about stages that were not seen, or about a wrong one. */
 static void print_next(const tracing *self, int exit_status)
 {
     const trace_options *o = self->options;
     const char *chain = chain_of(self);
     char words[2048];
-    bool is_unseen = false;
+    bool has_missing = false;
     for (int i = 0; i < self->count; i++) {
-        is_unseen |= self->search.state[i] == OPD_STAGE_MISSING;
+        has_missing |= is_missing(self, i);
     }
     if (exit_status == OPD_EXIT_FOUND && o->path != NULL) {
         char library[1024] = "";
@@ -334,9 +337,54 @@ static void print_next(const tracing *self, int exit_status)
         opd_print_next("ops-debug reduce %s -o min.opsb%s%s", words, library[0] != '\0' ? " --library " : "", library);
     } else if (exit_status == OPD_EXIT_FOUND) {
         print_keeping(o);
-    } else if (is_unseen && chain != NULL) {
+    } else if (has_missing && chain != NULL) {
         opd_phrase_command(words, sizeof words, "trace", o->argc, o->argv);
         opd_print_next("%s --variant %s", words, chain);
+    }
+}
+
+/* Was no stage seen of those asked for? Then the run says nothing of them. */
+static bool is_blind(const tracing *self)
+{
+    for (int i = 0; i < self->count; i++) {
+        if (self->search.state[i] != OPD_STAGE_UNKNOWN && !is_missing(self, i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The verdict then. */
+static const char unseen[] = "NO_STAGE_SEEN";
+
+static bool is_unseen(const tracing *self, int exit_status)
+{
+    return exit_status == OPD_EXIT_TROUBLE && self->result.observed.outcome == OPD_OUTCOME_OK;
+}
+
+static void print_missing(const tracing *self)
+{
+    const char *before = "";
+    for (int i = 0; i < self->count; i++) {
+        if (is_missing(self, i)) {
+            printf(*before == '\0' ? "%-12s " : "%s", *before == '\0' ? "not judged" : before);
+            printf("%s", self->reports[i].name);
+            before = ", ";
+        }
+    }
+    if (*before != '\0') {
+        printf(": not reported by variant %s\n", self->result.variant);
+    }
+}
+
+static void print_search(const tracing *self)
+{
+    if (is_bisection(self->options) && goes_by_steps(self)) {
+        printf("%-12s of no use: the stages come round step by step, so all %d were looked at in one run\n",
+               "bisection", self->count);
+    } else if (is_bisection(self->options)) {
+        printf("%-12s %d of %d stages asked for%s\n", "bisection", self->search.probes, self->count,
+               self->search.is_exhaustive && self->count > 2 ? ", one by one" : "");
     }
 }
 
@@ -347,13 +395,14 @@ static opd_status report(const tracing *self, int exit_status)
     printf("%-12s %s\n%-12s %s\n", "call", words, "variant", self->result.variant);
     opd_status status = print_stages(self);
     print_first(self);
-    if (is_bisection(self->options) && !goes_by_steps(self)) {
-        printf("%-12s %d of %d stages asked for%s\n", "bisection", self->search.probes, self->count,
-               self->search.is_exhaustive && self->count > 2 ? ", one by one" : "");
-    }
+    print_missing(self);
+    print_search(self);
     opd_findings_print_failure(&self->result);
     bool is_fail = exit_status != OPD_EXIT_OK && first_wrong(self) >= 0;
-    opd_findings_print_word(is_fail ? "FAIL" : opd_replay_word(&self->result), exit_status);
+    opd_findings_print_word(is_fail                        ? "FAIL"
+                            : is_unseen(self, exit_status) ? unseen
+                                                           : opd_replay_word(&self->result),
+                            exit_status);
     print_next(self, exit_status);
     return status;
 }
@@ -386,6 +435,9 @@ static void report_json(const tracing *self, int exit_status)
 {
     int first = first_wrong(self);
     json_t *document = opd_document_result(&self->result);
+    if (is_unseen(self, exit_status)) {
+        opd_document_put(document, "verdict", json_string(unseen));
+    }
     opd_document_put(document, "stages", stages_array(self));
     opd_document_put(document, "first_wrong", first >= 0 ? opd_document_text(self->reports[first].name) : json_null());
     opd_document_put(document, "is_monotone", json_boolean(self->search.is_monotone));
@@ -411,8 +463,12 @@ static int run(const opd_command *self, int argc, char **argv)
         status = look_at_stages(&found);
     }
     if (status == OPD_OK) {
-        bool is_wrong = first_wrong(&found) >= 0 || found.result.observed.outcome != OPD_OUTCOME_OK;
-        exit_status = is_wrong ? OPD_EXIT_FOUND : OPD_EXIT_OK;
+        opd_outcome outcome = found.result.observed.outcome;
+        bool is_wrong = first_wrong(&found) >= 0 || outcome != OPD_OUTCOME_OK;
+        exit_status = is_wrong ? OPD_EXIT_FOUND : is_blind(&found) ? OPD_EXIT_TROUBLE : OPD_EXIT_OK;
+        if (outcome == OPD_OUTCOME_HARNESS || outcome == OPD_OUTCOME_UNSUPPORTED) { /* it was not this call's run */
+            exit_status = OPD_EXIT_TROUBLE;
+        }
         if (o.shared.is_json) {
             report_json(&found, exit_status);
         } else if (!o.shared.is_quiet) {

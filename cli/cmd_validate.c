@@ -122,6 +122,17 @@ static int best_failure(const opd_tried *tried)
     return tried->first_failure;
 }
 
+/* Were any values held against right ones? Memory, bits and conduct are judged without. */
+static bool is_judged(const opd_tried *tried)
+{
+    for (int i = 0; i < tried->probes.count; i++) {
+        if (tried->findings[i].status == OPD_OK && tried->findings[i].result.numbers.is_valid) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void report(const validate_options *o, const opd_op *op, const opd_tried *tried, const opd_matrix *matrix)
 {
     char words[1024];
@@ -147,10 +158,12 @@ static void report(const validate_options *o, const opd_op *op, const opd_tried 
             printf("kind         %s\n", opd_detect_kind(op, &tried->probes, tried->findings));
         }
     }
-    bool is_pass = is_right && tried->refused == 0;
+    bool is_pass = is_right && tried->refused == 0 && is_judged(tried);
     printf("%s%s%s\n", opd_paint_on(stdout, is_pass ? OPD_PAINT_GREEN : OPD_PAINT_RED),
            is_pass    ? "PASS"
-           : is_right ? "NOT ALL COULD RUN"
+           : is_right ? (tried->refused > 0
+                             ? "NOT ALL COULD RUN"
+                             : "UNJUDGED: no fault in memory, bits and conduct, and no definition to judge values by")
                       : "FAIL",
            opd_paint_on(stdout, OPD_PAINT_OFF));
     if (first >= 0) {
@@ -241,7 +254,8 @@ static int run(const opd_command *self, int argc, char **argv)
         opd_matrix_read(&matrix, &tried, &trying);
     }
     int exit_status = tried.failures > 0 || !matrix.is_kept ? OPD_EXIT_FOUND : OPD_EXIT_OK;
-    exit_status = exit_status == OPD_EXIT_OK && tried.refused > 0 ? OPD_EXIT_TROUBLE : exit_status;
+    bool is_whole = tried.refused == 0 && is_judged(&tried);
+    exit_status = exit_status == OPD_EXIT_OK && !is_whole ? OPD_EXIT_TROUBLE : exit_status;
     if (o.shared.is_json) {
         print_json(trying.op, &tried, &matrix, exit_status);
     } else if (!o.shared.is_quiet) {

@@ -298,7 +298,7 @@ int opd_trouble(void)
     fprintf(stderr, "ops-debug: %s", opd_error_text());
     fprintf(stderr, remark[0] != '\0' ? " (%s)\n" : "%s\n", remark);
     remark[0] = '\0';
-    return OPD_EXIT_TROUBLE;
+    return opd_error_status() == OPD_E_NAME ? OPD_EXIT_USAGE : OPD_EXIT_TROUBLE;
 }
 
 void opd_loss_say(void *count, const char *text)

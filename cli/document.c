@@ -330,6 +330,7 @@ json_t *opd_document_result(const opd_replay_result *result)
     opd_document_put(object, "verdict", json_string(opd_replay_word(result)));
     opd_document_put(object, "environment", opd_document_text(result->environment));
     opd_document_put(object, "library", opd_document_text(result->library));
+    opd_document_put(object, "maker", opd_document_text(result->maker));
     opd_document_put(object, "build_id", opd_document_text(result->build_id));
     opd_document_put(object, "core", opd_document_text(result->core));
     opd_document_put(object, "threads", json_integer(result->threads));

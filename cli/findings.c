@@ -35,6 +35,8 @@ static void print_reference(const opd_replay_result *result)
         printf(TITLE "%s\n", "reference", result->observed.outcome == OPD_OUTCOME_OK ? "none ran" : "not reached");
         return;
     }
+    char error[64];
+    opd_phrase_error(error, sizeof error, numbers);
     if (numbers->naive_ratio > 0) {
         snprintf(naive, sizeof naive, " (naive %.3g)", numbers->naive_ratio);
     }
@@ -42,7 +44,8 @@ static void print_reference(const opd_replay_result *result)
     if (numbers->is_worst_other_class) {
         printf("a value of another class");
     } else {
-        printf("error %.3g of 16%s", numbers->ratio, naive);
+        printf(result->sureness == OPD_SURENESS_EXACT && !(numbers->ratio > 0) ? "every bit is right" : "error %s%s",
+               error, naive);
     }
     if (numbers->worst_rank >= 0 && (numbers->ratio > 0 || numbers->is_worst_other_class)) {
         opd_phrase_place(place, sizeof place, numbers->worst_operand, numbers->worst, numbers->worst_rank);
@@ -73,7 +76,7 @@ static void print_derivation(const opd_call *call, const opd_replay_result *resu
         printf(TITLE "every bit counts: no rounding happens\n", "derivation");
     } else if (bound.kind == OPD_BOUND_ULP) {
         printf(TITLE "allowed at the worst element: %.3g, %.3g units in the last place\n", "derivation",
-               numbers->allowed, (double)bound.limit);
+               numbers->allowed, numbers->limit);
     } else {
         printf(TITLE
                "allowed at the worst element: %.3g = %.3g x eps %.3g x gauge %.6g + half a unit in the last place\n",
@@ -173,7 +176,8 @@ void opd_findings_print(const opd_case *item, const opd_replay_result *result, b
     }
     print_opinion(&result->opinion);
     if (result->mistrust[0] != '\0' && result->observed.outcome == OPD_OUTCOME_OK) {
-        printf(TITLE "%s: these data would hide a fault; try another --fill or --seed\n", "mistrust", result->mistrust);
+        printf(TITLE "%s: right here, but such data would hide a fault; another --fill or --seed shows more\n",
+               "mistrust", result->mistrust);
     }
 }
 
@@ -202,8 +206,11 @@ void opd_findings_print_failure(const opd_replay_result *result)
 
 void opd_findings_print_word(const char *word, int exit_status)
 {
-    printf("%s%s%s\n", opd_paint_on(stdout, exit_status == OPD_EXIT_OK ? OPD_PAINT_GREEN : OPD_PAINT_RED), word,
-           opd_paint_on(stdout, OPD_PAINT_OFF));
+    const char *meaning = strcmp(word, "MISTRUSTED") == 0 ? ": right, on data that show little"
+                          : strcmp(word, "UNJUDGED") == 0 ? ": it ran, and there is nothing to judge it by"
+                                                          : "";
+    printf("%s%s%s%s\n", opd_paint_on(stdout, exit_status == OPD_EXIT_OK ? OPD_PAINT_GREEN : OPD_PAINT_RED), word,
+           opd_paint_on(stdout, OPD_PAINT_OFF), meaning);
 }
 
 /* ------------------------------------------------------------------------------------------------------ JSON */

@@ -70,7 +70,7 @@ static opd_status gather(pool *to)
         const opd_kernel *kernel = opd_kernel_find(op->domain, op->name);
         const opd_variant *variant = NULL;
         int before = to->count;
-        bool is_wanted = to->wish->only == NULL || strcmp(to->wish->only, op->name) == 0;
+        bool is_wanted = to->wish->only == NULL || to->wish->only == op;
         for (int k = 0; is_wanted && kernel != NULL && status == OPD_OK; k++) {
             variant = opd_kernel_variant(kernel, k);
             if (variant == NULL) {
@@ -83,8 +83,9 @@ static opd_status gather(pool *to)
         to->tally.operators += to->count > before;
     }
     to->tally.variants = to->count;
-    if (status == OPD_OK && to->total == 0) {
-        return opd_fail(OPD_E_NOTFOUND, "no operator %s with variants; ops-debug ops lists them", to->wish->only);
+    if (status == OPD_OK && to->total == 0 && to->wish->only != NULL) {
+        return opd_fail(OPD_E_NAME, "%s.%s has no right variant to try on this CPU; ops-debug ops %s lists them",
+                        to->wish->only->domain, to->wish->only->name, to->wish->only->name);
     }
     to->step = (uint64_t)((double)to->total * 0.6180339887498949) | 1;
     while (status == OPD_OK && common_factor(to->step, to->total) != 1) {

@@ -10,7 +10,7 @@
 typedef struct opd_healthy {
     uint64_t seed, wanted;
     unsigned jobs;
-    const char *only; /* an operator's name; NULL = all */
+    const opd_op *only; /* NULL = all */
     /* Told of each false alarm of ours, by one thread at a time; context is theirs. */
     void (*alarm)(void *context, const opd_op *op, const opd_variant *variant, const opd_probe *probe, uint64_t seed,
                   const opd_finding *finding);
@@ -24,7 +24,7 @@ typedef struct opd_healthy_tally {
     char error[256];         /* of the first refused */
 } opd_healthy_tally;
 
-/* errors: E_NOTFOUND there is no such operator with variants. */
+/* errors: E_NAME the operator has no variant to try. */
 opd_status opd_healthy_try(opd_healthy_tally *out, const opd_healthy *healthy);
 
 #endif

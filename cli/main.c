@@ -13,6 +13,7 @@
 #include <opsdebug/memory.h>
 
 #include "command.h"
+#include "nearest.h"
 
 #define OPD_COMMAND(id) extern const opd_command opd_command_##id;
 #include "commands.def"
@@ -58,7 +59,13 @@ static const opd_command *find_command(const char *name)
             return opd_commands[i];
         }
     }
-    fprintf(stderr, "ops-debug: '%s' is not a command; ops-debug --help lists them\n", name);
+    opd_nearest nearest = { .word = name };
+    for (int i = 0; i < opd_command_count; i++) {
+        opd_nearest_try(&nearest, "", opd_commands[i]->name);
+    }
+    bool is_meant = opd_nearest_is_meant(&nearest);
+    fprintf(stderr, "ops-debug: '%s' is not a command%s%s%s; ops-debug --help lists them\n", name,
+            is_meant ? ", did you mean " : "", is_meant ? nearest.name : "", is_meant ? "?" : "");
     return NULL;
 }
 

@@ -8,6 +8,7 @@
 
 #include "guest.h"
 #include "making.h"
+#include "nearest.h"
 #include "trial.h"
 
 #define MEMORY_LIMIT ((uint64_t)8 << 30)
@@ -58,63 +59,57 @@ error_t opd_making_parse(int key, char *arg, const struct argp_state *state, opd
     }
 }
 
-/* Changes of single characters between two words, at most a few. */
-static int distance_of(const char *a, const char *b)
+/* Is it the operator that the name, "NAME" or "DOMAIN.NAME", means? */
+static bool is_named(const opd_op *op, const char *name)
 {
-    int row[64];
-    int size = (int)strlen(b);
-    if (size >= (int)OPD_COUNT(row)) {
-        return 99;
+    const char *dot = strrchr(name, '.');
+    bool is_domain = dot == NULL || (strlen(op->domain) == (size_t)(dot - name) &&
+                                     memcmp(op->domain, name, (size_t)(dot - name)) == 0);
+    return is_domain && strcmp(op->name, dot != NULL ? dot + 1 : name) == 0;
+}
+
+opd_status opd_making_unknown(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    opd_nearest nearest = { .word = dot != NULL ? dot + 1 : name };
+    for (int i = 0; i < opd_op_count(); i++) {
+        opd_nearest_try(&nearest, opd_op_at(i)->domain, opd_op_at(i)->name);
     }
-    for (int i = 0; i <= size; i++) {
-        row[i] = i;
-    }
-    for (int k = 1; a[k - 1] != '\0'; k++) {
-        int diagonal = row[0];
-        row[0] = k;
-        for (int i = 1; i <= size; i++) {
-            bool is_same = (a[k - 1] | 32) == (b[i - 1] | 32);
-            int best = diagonal + (is_same ? 0 : 1);
-            best = row[i] + 1 < best ? row[i] + 1 : best;
-            best = row[i - 1] + 1 < best ? row[i - 1] + 1 : best;
-            diagonal = row[i];
-            row[i] = best;
-        }
-    }
-    return row[size];
+    return opd_nearest_is_meant(&nearest)
+               ? opd_fail(OPD_E_NAME, "no operator %s; did you mean %s.%s? (ops-debug ops lists them)", name,
+                          nearest.domain, nearest.name)
+               : opd_fail(OPD_E_NAME, "no operator %s; ops-debug ops lists them", name);
+}
+
+/* A contract of routines, which libraries compute and no variant of ours does. */
+static opd_status refuse_routines(const opd_op *op)
+{
+    return opd_fail(
+        OPD_E_UNSUPPORTED,
+        "%s.%s has no variant to run here: it is the contract of %s, which BLAS libraries compute; record a program that "
+        "calls one, and replay its bundle with --library",
+        op->domain, op->name, op->routines != NULL ? op->routines : "routines");
 }
 
 opd_status opd_making_find(const opd_op **out, const char *name)
 {
     static const char *const order[] = { "ai.onnx", "opsdebug", NULL };
-    const char *dot = strrchr(name, '.');
-    const opd_op *nearest = NULL;
-    int least = 99;
     for (size_t k = 0; k < OPD_COUNT(order); k++) {
         for (int i = 0; i < opd_op_count(); i++) {
             const opd_op *op = opd_op_at(i);
             bool is_blas = strcmp(op->domain, "blas") == 0;
-            if (is_blas || (order[k] != NULL && strcmp(op->domain, order[k]) != 0)) {
-                continue;
-            }
-            bool is_domain = dot == NULL || (strlen(op->domain) == (size_t)(dot - name) &&
-                                             memcmp(op->domain, name, (size_t)(dot - name)) == 0);
-            if (is_domain && strcmp(op->name, dot != NULL ? dot + 1 : name) == 0) {
+            if (!is_blas && (order[k] == NULL || strcmp(op->domain, order[k]) == 0) && is_named(op, name)) {
                 *out = op;
                 return OPD_OK;
             }
-            int distance = distance_of(dot != NULL ? dot + 1 : name, op->name);
-            if (distance < least) {
-                least = distance;
-                nearest = op;
-            }
         }
     }
-    if (nearest != NULL && least <= 3) {
-        return opd_fail(OPD_E_NOTFOUND, "no operator %s; did you mean %s.%s? (ops-debug ops lists them)", name,
-                        nearest->domain, nearest->name);
+    for (int i = 0; i < opd_op_count(); i++) {
+        if (is_named(opd_op_at(i), name)) {
+            return refuse_routines(opd_op_at(i));
+        }
     }
-    return opd_fail(OPD_E_NOTFOUND, "no operator %s; ops-debug ops lists them", name);
+    return opd_making_unknown(name);
 }
 
 opd_status opd_making_case(opd_case *out, const opd_making *making)

@@ -66,9 +66,11 @@ error_t opd_making_parse(int key, char *arg, const struct argp_state *state, opd
 
 /*
  * The operator of that name: "LayerNormalization", "ai.onnx.LayerNormalization"; without a domain ai.onnx comes before opsdebug before others.
- * errors    E_NOTFOUND names the most similar.
+ * errors    E_NAME names the most similar; E_UNSUPPORTED it is the contract of BLAS routines.
  */
 opd_status opd_making_find(const opd_op **out, const char *name);
+/* E_NAME of a name that no operator has, with the most similar one. */
+opd_status opd_making_unknown(const char *name);
 
 /* The call, its inputs made; outputs have no memory. Loads the library. */
 opd_status opd_making_case(opd_case *out, const opd_making *making);

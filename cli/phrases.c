@@ -99,6 +99,15 @@ void opd_phrase_failure(char *text, size_t size, const opd_failure *failure)
     make_plain(text);
 }
 
+void opd_phrase_error(char *text, size_t size, const opd_numbers *numbers)
+{
+    if (numbers->limit > 0) {
+        snprintf(text, size, "%.3g of %.3g ULP", numbers->ratio * numbers->limit / OPD_PASS_RATIO, numbers->limit);
+    } else {
+        snprintf(text, size, "%.3g of %g", numbers->ratio, (double)OPD_PASS_RATIO);
+    }
+}
+
 void opd_phrase_health(char *text, size_t size, const opd_health *health)
 {
     const struct {

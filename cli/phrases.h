@@ -8,12 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <opsdebug/bundle.h>
+#include <opsdebug/replay.h>
 
 /* "NaN born in C[0, 1], 4 bad elements"; "nothing wrong" for OK. */
 void opd_phrase_failure(char *text, size_t size, const opd_failure *failure);
 /* "C[0, 1]", "C", or "" when no operand is known. */
 void opd_phrase_place(char *text, size_t size, const char *operand, const int64_t *index, int rank);
+/* The largest error in the unit of its bound: "0.98 of 16" (eps times gauge), "1.2 of 4 ULP". */
+void opd_phrase_error(char *text, size_t size, const opd_numbers *numbers);
 /* "1 NaN, 2 +Inf, 0.5 .. 7.25, mean 3" */
 void opd_phrase_health(char *text, size_t size, const opd_health *health);
 /* "1.5 ms" */

@@ -11,6 +11,7 @@
 
 #include <opsdebug/kernel.h>
 
+#include "phrases.h"
 #include "screen.h"
 #include "torch.h"
 
@@ -77,9 +78,24 @@ static opd_status judge_given(opd_replay_result *out, const opd_case *item, cons
     return opd_replay(out, NULL, item, NULL, &wish);
 }
 
+/* "variant netlib, libblas.so.3"; of a file that was asked for, whose it is: "openblas, libopenblas.so.0". */
+static void name_maker(opd_reference_row *row, const char *variant, bool is_asked)
+{
+    const char *maker = row->itself.maker;
+    const char *slash = strrchr(row->itself.library, '/');
+    const char *file = slash != NULL ? slash + 1 : row->itself.library;
+    if (is_asked) {
+        snprintf(row->maker, sizeof row->maker, "%s, %.40s", maker[0] != '\0' ? maker : "of unknown maker", file);
+        return;
+    }
+    bool is_other = maker[0] != '\0' && strcmp(maker, variant) != 0;
+    snprintf(row->maker, sizeof row->maker, "variant %.12s%s%.20s%s%.10s%s", variant, file[0] != '\0' ? ", " : "", file,
+             is_other ? " (" : "", is_other ? maker : "", is_other ? ")" : "");
+}
+
 /*
  * A library other than the one that ran, the first of these that can do the call; engine: one file is asked, whatever it is.
- * errors    E_UNSUPPORTED none can: the reason of the last.
+ * errors    E_UNSUPPORTED none can: the reason of the last, of one file all reasons.
  */
 static opd_status ask_library(opd_reference_row *row, const opd_case *item, const opd_replay_result *result,
                               const opd_replay_options *options, const char *engine)
@@ -87,31 +103,31 @@ static opd_status ask_library(opd_reference_row *row, const opd_case *item, cons
     static const char *const names[] = { "openblas", "netlib", "blis", "onednn" };
     const opd_kernel *kernel = opd_kernel_find(item->call.domain, item->call.name);
     opd_replay_options wish = *options;
+    char reasons[400] = "";
     opd_status last = opd_fail(OPD_E_UNSUPPORTED, "no other library has %s", item->call.name);
     wish.engine = engine;
     for (size_t k = 0; k < OPD_COUNT(names); k++) {
-        const opd_variant *variant = NULL;
-        for (int i = 0; kernel != NULL && (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
-            if (strcmp(variant->name, names[k]) == 0) {
-                break;
-            }
-        }
+        const opd_variant *variant = kernel != NULL ? opd_kernel_named(kernel, names[k]) : NULL;
         bool is_same = strcmp(names[k], result->variant) == 0;
         if (variant == NULL || (engine != NULL ? !variant->is_library : is_same)) {
             continue;
         }
         last = plain_replay(&row->itself, item, &wish, names[k]);
         if (last == OPD_OK) {
-            const char *slash = strrchr(row->itself.library, '/');
-            snprintf(row->maker, sizeof row->maker, "variant %s%s%.40s", names[k], slash != NULL ? ", " : "",
-                     slash != NULL ? slash + 1 : "");
+            name_maker(row, names[k], engine != NULL);
             return OPD_OK;
         }
         if (last != OPD_E_DECLINED && last != OPD_E_UNSUPPORTED && last != OPD_E_NOTFOUND) {
             return last;
         }
+        const char *colon = last == OPD_E_DECLINED ? strstr(opd_error_text(), "declines: ") : NULL;
+        const char *reason = colon != NULL ? colon + strlen("declines: ") : opd_error_text();
+        size_t used = strlen(reasons);
+        if (strstr(reasons, reason) == NULL) {
+            snprintf(reasons + used, sizeof reasons - used, "%s%s", used > 0 ? "; " : "", reason);
+        }
     }
-    return last;
+    return engine != NULL && reasons[0] != '\0' ? opd_fail(last, "%s", reasons) : last;
 }
 
 static opd_status make_itself(opd_reference_row *row, const opd_case *item, const opd_replay_result *result,
@@ -138,7 +154,10 @@ static opd_status fill_row(opd_reference_row *row, const opd_case *item, const o
                            const opd_replay_options *options, const char *engine)
 {
     opd_status status = make_itself(row, item, result, options, engine);
-    if (status == OPD_E_UNSUPPORTED || status == OPD_E_DECLINED || status == OPD_E_NOTFOUND) {
+    if (status == OPD_E_UNSUPPORTED || status == OPD_E_DECLINED || status == OPD_E_NOTFOUND || status == OPD_E_NAME) {
+        if (engine != NULL && strcmp(row->name, "library") == 0) { /* the one file that was to be asked */
+            return opd_fail_in(OPD_E_UNSUPPORTED, "--reference-library %s", engine);
+        }
         snprintf(row->reason, sizeof row->reason, "%s", opd_error_text());
         return OPD_OK;
     }
@@ -329,6 +348,7 @@ static const char *says(const opd_replay_result *result)
 opd_status opd_references_print(const opd_references *references, const opd_replay_result *result)
 {
     static const char *const titles[] = { "REFERENCE", "LABEL", ">ITS ERROR", ">ERROR AGAINST IT", ">MAX ABS", "SAYS" };
+    char error[64];
     opd_table *table = NULL;
     opd_status status = opd_table_new(&table, titles, OPD_COUNT(titles));
     if (status != OPD_OK) {
@@ -337,7 +357,8 @@ opd_status opd_references_print(const opd_references *references, const opd_repl
     opd_table_row(table);
     opd_table_cell(table, 0, "high-precision");
     opd_table_cell(table, 1, "%s", opd_sureness_name(result->sureness));
-    opd_table_cell(table, 3, "%.3g of 16", result->numbers.ratio);
+    opd_phrase_error(error, sizeof error, &result->numbers);
+    opd_table_cell(table, 3, "%s", error);
     opd_table_cell(table, 4, "%.3g", result->numbers.max_abs);
     opd_table_cell(table, 5, "%s", says(result));
     for (int i = 0; i < OPD_REFERENCE_ROWS; i++) {
@@ -352,8 +373,10 @@ opd_status opd_references_print(const opd_references *references, const opd_repl
             continue;
         }
         opd_table_cell(table, 1, "%s", is_right(&row->itself) ? "SAME" : "SUSPECT");
-        opd_table_cell(table, 2, "%.3g of 16", row->itself.numbers.ratio);
-        opd_table_cell(table, 3, "%.3g of 16", row->against.numbers.ratio);
+        opd_phrase_error(error, sizeof error, &row->itself.numbers);
+        opd_table_cell(table, 2, "%s", error);
+        opd_phrase_error(error, sizeof error, &row->against.numbers);
+        opd_table_cell(table, 3, "%s", error);
         opd_table_cell(table, 4, "%.3g", row->against.numbers.max_abs);
         opd_table_cell(table, 5, "%s (%s)", says(&row->against), row->maker);
     }

@@ -31,9 +31,15 @@ error_t opd_trial_parse(int key, const char *arg, const struct argp_state *state
         options->replay.library = arg;
         return 0;
     case OPD_KEY_CORE:
+        if (!opd_core_is_known(arg)) {
+            opd_usage_error(state, "--core %s: OpenBLAS knows no such core, and would take another in silence", arg);
+        }
         options->replay.core = arg;
         return 0;
     case OPD_KEY_ISA:
+        if (!opd_dnnl_isa_is_known(arg)) {
+            opd_usage_error(state, "--isa %s: SSE41, AVX, AVX2, AVX512_CORE and others of DNNL_MAX_CPU_ISA", arg);
+        }
         options->replay.isa = arg;
         return 0;
     case OPD_KEY_THREADS:

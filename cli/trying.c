@@ -42,10 +42,12 @@ static const char *widths_of(const opd_trying *trying)
 {
     const opd_kernel *kernel = opd_kernel_find(trying->op->domain, trying->op->name);
     const opd_variant *variant = NULL;
+    if (kernel != NULL && trying->variant != NULL) {
+        variant = opd_kernel_named(kernel, trying->variant);
+        return variant != NULL ? variant->widths : NULL;
+    }
     for (int i = 0; kernel != NULL && (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
-        bool is_it = trying->variant != NULL ? strcmp(variant->name, trying->variant) == 0
-                                             : opd_variant_is_choice(variant) && opd_isa_missing(variant->isa) == NULL;
-        if (is_it) {
+        if (opd_variant_is_choice(variant) && opd_isa_missing(variant->isa) == NULL) {
             return variant->widths;
         }
     }

@@ -18,6 +18,7 @@
 #define TEXT_BYTES 512
 
 static __thread char error_text[TEXT_BYTES] __attribute__((tls_model("initial-exec")));
+static __thread opd_status error_status __attribute__((tls_model("initial-exec")));
 
 /* Texts quote names out of files: control characters must not reach a terminal or break the one line. */
 static void make_one_line(char *text)
@@ -43,6 +44,7 @@ opd_status opd_fail(opd_status status, const char *format, ...)
     va_end(list);
     make_one_line(text);
     memcpy(error_text, text, sizeof(error_text));
+    error_status = status;
     return status;
 }
 
@@ -71,6 +73,7 @@ opd_status opd_fail_in(opd_status status, const char *format, ...)
     append(text, &used, error_text);
     make_one_line(text);
     memcpy(error_text, text, sizeof(error_text));
+    error_status = status;
     return status;
 }
 
@@ -82,6 +85,12 @@ const char *opd_error_text(void)
 void opd_error_clear(void)
 {
     error_text[0] = '\0';
+    error_status = OPD_OK;
+}
+
+opd_status opd_error_status(void)
+{
+    return error_status;
 }
 
 static const struct {

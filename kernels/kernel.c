@@ -158,6 +158,17 @@ const opd_variant *opd_kernel_variant(const opd_kernel *kernel, int index)
     return is_defined && index < (int)OPD_COUNT(definitions) ? &definitions[index] : NULL;
 }
 
+const opd_variant *opd_kernel_named(const opd_kernel *kernel, const char *name)
+{
+    const opd_variant *variant = NULL;
+    for (int i = 0; (variant = opd_kernel_variant(kernel, i)) != NULL; i++) {
+        if (strcmp(variant->name, name) == 0) {
+            return variant;
+        }
+    }
+    return NULL;
+}
+
 bool opd_variant_is_definition(const opd_variant *variant)
 {
     return variant >= definitions && variant < definitions + OPD_COUNT(definitions);
@@ -215,7 +226,7 @@ opd_status opd_kernel_choose(const opd_variant **out, const opd_kernel *kernel, 
         }
     }
     if (name != NULL) {
-        return opd_fail(OPD_E_NOTFOUND, "%s has no variant %s; it has %s", kernel->name, name, names);
+        return opd_fail(OPD_E_NAME, "%s has no variant %s; it has %s", kernel->name, name, names);
     }
     return opd_fail(OPD_E_DECLINED, "no variant of %s can do this call (%s)", kernel->name, names);
 }

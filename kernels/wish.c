@@ -104,7 +104,7 @@ static opd_status unknown_attribute(const struct wish *wish, opd_slice name)
         used +=
             (size_t)snprintf(names + used, sizeof names - used, "%s%.*s", used > 0 ? ", " : "", known.size, known.at);
     }
-    return opd_fail(OPD_E_INVALID, "%s has no attribute %.*s; it has %s", wish->op->name, name.size, name.at,
+    return opd_fail(OPD_E_NAME, "%s has no attribute %.*s; it has %s", wish->op->name, name.size, name.at,
                     used > 0 ? names : "none");
 }
 
@@ -165,6 +165,18 @@ static bool is_wanted_output(const char *outputs, opd_slice name)
     return false;
 }
 
+static opd_status unknown_output(const struct wish *wish, opd_slice name)
+{
+    char names[256] = "";
+    size_t used = 0;
+    for (int i = wish->plan->input_count; i < wish->plan->operand_count && used < sizeof names; i++) {
+        opd_slice known = wish->plan->operands[i].name;
+        used +=
+            (size_t)snprintf(names + used, sizeof names - used, "%s%.*s", used > 0 ? ", " : "", known.size, known.at);
+    }
+    return opd_fail(OPD_E_NAME, "%s has no output %.*s; it has %s", wish->op->name, name.size, name.at, names);
+}
+
 static opd_status check_wanted(const struct wish *wish, const char *outputs)
 {
     opd_slice rest = opd_slice_of(outputs);
@@ -172,7 +184,7 @@ static opd_status check_wanted(const struct wish *wish, const char *outputs)
     while (opd_slice_next(&item, &rest, ',')) {
         if (!opd_slice_is(item, "*") &&
             opd_plan_find_operand(wish->plan, item.at, item.size) < wish->plan->input_count) {
-            return opd_fail(OPD_E_INVALID, "%s has no output %.*s", wish->op->name, item.size, item.at);
+            return unknown_output(wish, item);
         }
     }
     return OPD_OK;

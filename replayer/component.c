@@ -118,6 +118,12 @@ double opd_component_epsilon(const opd_component *item)
     return item->bound.kind == OPD_BOUND_ULP ? opd_dtype_epsilon(dtype) : (double)accumulator_epsilon(dtype);
 }
 
+double opd_component_limit(const opd_component *item)
+{
+    bool is_float = opd_dtype_is_float(item->operand->view.dtype);
+    return is_float && item->bound.kind == OPD_BOUND_ULP ? limit_of(item) : 0;
+}
+
 double opd_component_allowed(const opd_component *item, double want, long double gauge)
 {
     opd_dtype dtype = item->operand->view.dtype;

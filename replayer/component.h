@@ -4,7 +4,6 @@
 #define OPD_REPLAYER_COMPONENT_H
 
 #include "judge.h"
-#include "ratio.h"
 
 typedef struct opd_component {
     const opd_operand *operand;
@@ -32,6 +31,8 @@ bool opd_component_load(opd_component *item, const opd_judge *judge, int operand
 double opd_component_ratio(const opd_component *item, const long double *want, long double gauge, uint32_t mxcsr);
 /* eps of the accumulator; of an element whose bound counts units in the last place, that of its own type. */
 double opd_component_epsilon(const opd_component *item);
+/* Units in the last place that the bound lets pass; 0 = it counts others. */
+double opd_component_limit(const opd_component *item);
 /* The error that the bound lets pass at want (of parts, the real one), in the output's own unit. */
 double opd_component_allowed(const opd_component *item, double want, long double gauge);
 /* value rounded to the type of an element's parts. */

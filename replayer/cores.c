@@ -62,6 +62,40 @@ static const char *missing_flag(const char *flags, const char *isa, char *flag, 
     return NULL;
 }
 
+bool opd_core_is_known(const char *core)
+{
+    for (size_t i = 0; i < OPD_COUNT(cores); i++) {
+        if (strcasecmp(core, cores[i].core) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The developer guide of oneDNN 2, "CPU Dispatcher Control": others it passes over in silence. */
+bool opd_dnnl_isa_is_known(const char *isa)
+{
+    static const char *const names[] = { "ALL",
+                                         "DEFAULT",
+                                         "SSE41",
+                                         "AVX",
+                                         "AVX2",
+                                         "AVX2_VNNI",
+                                         "AVX512_MIC",
+                                         "AVX512_MIC_4OPS",
+                                         "AVX512_CORE",
+                                         "AVX512_CORE_VNNI",
+                                         "AVX512_CORE_BF16",
+                                         "AVX512_CORE_FP16",
+                                         "AVX512_CORE_AMX" };
+    for (size_t i = 0; i < OPD_COUNT(names); i++) {
+        if (strcasecmp(isa, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *opd_core_missing(const char *core)
 {
     static _Thread_local char reason[160];

@@ -257,6 +257,7 @@ static void note_worst(opd_numbers *numbers, const opd_component *item, const lo
         numbers->epsilon = opd_component_epsilon(item);
         numbers->gauge = (double)gauge;
         numbers->allowed = opd_component_allowed(item, (double)want[0], gauge);
+        numbers->limit = opd_component_limit(item);
     }
 }
 
@@ -359,10 +360,10 @@ void opd_judge_find_exact(opd_judge *judge)
     judge->is_exact = is_exact;
 }
 
-static void describe_mismatch(opd_failure *failure, const opd_numbers *numbers, const opd_component *worst)
+static void describe_mismatch(opd_failure *failure, const opd_numbers *numbers)
 {
-    if (worst->bound.kind == OPD_BOUND_ULP && !isinf(numbers->ratio)) {
-        double limit = (double)worst->bound.limit;
+    if (numbers->limit > 0 && !isinf(numbers->ratio)) {
+        double limit = numbers->limit;
         snprintf(failure->reason, sizeof failure->reason,
                  "%s holds %.17g, right is %.17g: %.3g units in the last place, its bound is %.3g",
                  numbers->worst_operand, numbers->got_re, numbers->want_re, numbers->ratio * limit / OPD_PASS_RATIO,
@@ -472,7 +473,7 @@ void opd_judge_numbers(opd_numbers *numbers, opd_failure *failure, opd_judge *ju
         failure->outcome = OPD_OUTCOME_MISMATCH;
         failure->bad_count = bad;
         place_failure(failure, &worst);
-        describe_mismatch(failure, numbers, &worst);
+        describe_mismatch(failure, numbers);
         tell_born(failure, judge, &worst);
     }
 }

@@ -240,6 +240,7 @@ static void identify(const opd_provider *provider, opd_replay_result *result)
     memcpy(&address, &provider->function, sizeof address);
     opd_provider_identify(result, address);
     ask_library(provider->handle, result);
+    snprintf(result->maker, sizeof result->maker, "%s", opd_library_maker(dlsym, provider->handle));
 }
 
 /* A wish that the library cannot know of would be passed over in silence. */
@@ -269,22 +270,27 @@ static opd_status load_user_library(opd_job *job)
 }
 
 /* The file that a variant of another maker's library is to be taken from: as asked for, or where distributions keep one of its name. */
-static void choose_engine(const opd_job *job)
+static opd_status choose_engine(const opd_job *job)
 {
     static char path[PATH_MAX];
     if (job->engine[0] != '\0') {
         snprintf(path, sizeof path, "%s", job->engine);
         opd_engine_use(path);
-    } else if (opd_library_is_name(job->variant) && opd_library_find(path, sizeof path, job->variant)) {
+        return opd_engine_check();
+    }
+    if (opd_library_is_name(job->variant) && opd_library_find(path, sizeof path, job->variant)) {
         opd_engine_use(path);
     }
+    return OPD_OK;
 }
 
 opd_status opd_provider_choose(opd_provider *out, opd_job *job)
 {
     opd_provider provider = { .int_bytes = 4 };
     opd_status status = load_user_library(job);
-    choose_engine(job);
+    if (status == OPD_OK) {
+        status = choose_engine(job);
+    }
     if (status != OPD_OK) {
         return status;
     }
@@ -309,6 +315,7 @@ opd_status opd_provider_choose(opd_provider *out, opd_job *job)
     snprintf(job->result.variant, sizeof job->result.variant, "%s", provider.variant->name);
     if (provider.variant->is_library) {
         snprintf(job->result.library, sizeof job->result.library, "%s", opd_engine_file());
+        snprintf(job->result.maker, sizeof job->result.maker, "%s", opd_engine_maker());
     }
     *out = provider;
     return OPD_OK;

@@ -3,7 +3,6 @@
 #include <opsdebug/memory.h>
 
 #include "job.h"
-#include "ratio.h"
 
 const char *opd_sureness_name(opd_sureness sureness)
 {

@@ -128,10 +128,12 @@ const opd_kernel *opd_kernel_at(int index);
 
 /* All variants by index, those of other libraries and the definition's two included; NULL at the end. */
 const opd_variant *opd_kernel_variant(const opd_kernel *kernel, int index);
+/* The variant of that name; NULL = there is none. */
+const opd_variant *opd_kernel_named(const opd_kernel *kernel, const char *name);
 
 /*
  * The variant of that name, or with name NULL the first that is meant to be right and does not decline (its ISA is here, the call is one it can).
- * errors    E_NOTFOUND no such variant (text lists them); E_DECLINED the reason.
+ * errors    E_NAME no such variant (text lists them); E_DECLINED the reason.
  */
 opd_status opd_kernel_choose(const opd_variant **out, const opd_kernel *kernel, const opd_call *call, const char *name);
 /* Is it the operator's definition (naive, high-precision), which allocates as it likes? */
@@ -141,8 +143,14 @@ bool opd_variant_is_definition(const opd_variant *variant);
  * NULL: the loader's.
  */
 void opd_engine_use(const char *path);
-/* The file that such a variant was taken from; "" = none yet. memory: static. */
+/*
+ * Opens that file now rather than when a variant first needs it.
+ * errors    E_NOTFOUND it cannot be loaded; the text names it.
+ */
+opd_status opd_engine_check(void);
+/* The file that such a variant was taken from, "" = none yet; whose it is, as opd_library_maker() has it. memory: static. */
 const char *opd_engine_file(void);
+const char *opd_engine_maker(void);
 /* Runs a variant on a bound call whose operands have memory; workspace of its declared size, or NULL: allocated for the run. */
 opd_status opd_variant_run(const opd_variant *variant, const opd_call *call, const opd_workspace *workspace);
 

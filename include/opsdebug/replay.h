@@ -86,11 +86,14 @@ typedef enum opd_same {
     OPD_SAME_DIFFERENT,
 } opd_same;
 
+#define OPD_PASS_RATIO 16.0 /* the limit of the gauge rule, to which all bounds are scaled */
+
 typedef struct opd_numbers {
     double ratio;        /* largest error / (eps * gauge) over outputs */
     double naive_ratio;  /* of the naive variant on the same data; 0 = not run */
     double cap;          /* n/2 + 16 */
     double epsilon, gauge, allowed; /* at worst: allowed is the error that the bound lets pass, in the output's own unit */
+    double limit; /* at worst: as many units in the last place its bound lets pass; 0 = the bound counts others */
     double max_abs;
     double max_rel;
     double max_ulp;
@@ -170,6 +173,7 @@ typedef struct opd_replay_result {
     uint32_t runs, runs_failed, runs_differing; /* of repeat, times two under GUARD_BOTH; a crash or hang ends them; differing: from the first */
     bool is_repeatable;       /* all runs gave the same bits */
     char library[512];        /* provider that ran */
+    char maker[16];           /* whose it is, by opd_library_maker(); "" = it does not say */
     char symbol[64];          /* and its routine: not the recorded one when the library has that under another name only */
     char build_id[41];
     char core[32];
@@ -221,6 +225,9 @@ bool opd_failure_same(const opd_failure *expected, const opd_failure *observed);
 
 /* Does this CPU have what the OpenBLAS core needs? NULL = yes, else the reason. Unknown names get a reason too. */
 const char *opd_core_missing(const char *core);
+/* Is it the name of an OpenBLAS core, or of an instruction set of oneDNN 2 (DNNL_MAX_CPU_ISA)? In any case of letters. */
+bool opd_core_is_known(const char *core);
+bool opd_dnnl_isa_is_known(const char *isa);
 /* Names of cores OpenBLAS 0.3 knows and this CPU can run; returns the count. */
 int opd_core_list(const char **names, int capacity);
 

@@ -34,7 +34,8 @@ extern "C" {
     X(E_DECLINED, 9, "the variant declines this call")                         \
     X(E_TIMEOUT, 10, "the time limit was reached")                             \
     X(E_CHILD, 11, "a helper process ended without an answer")                 \
-    X(E_NOFAILURE, 12, "the failure does not come back")
+    X(E_NOFAILURE, 12, "the failure does not come back")                       \
+    X(E_NAME, 13, "no operator, variant, attribute or stage has that name")
 
 typedef enum opd_status {
 #define OPD_X(name, number, text) OPD_##name = (number),
@@ -51,6 +52,8 @@ OPD_PUBLIC opd_status opd_fail_in(opd_status status, const char *format, ...) OP
 /* The thread's error text: one line, no newline; "" after opd_error_clear(). Borrowed until the next failure. */
 OPD_PUBLIC const char *opd_error_text(void);
 void opd_error_clear(void);
+/* The status that the thread's error text was given with; OPD_OK after opd_error_clear(). */
+opd_status opd_error_status(void);
 
 /* "E_FORMAT" and its sentence; never NULL. */
 const char *opd_status_name(opd_status status);

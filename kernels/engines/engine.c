@@ -10,11 +10,13 @@
 #include <string.h>
 
 #include <opsdebug/kernel.h>
+#include <opsdebug/library.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *wanted;
 static void *opened;
 static char file[512];
+static const char *maker = "";
 
 void opd_engine_use(const char *path)
 {
@@ -26,6 +28,11 @@ void opd_engine_use(const char *path)
 const char *opd_engine_file(void)
 {
     return file;
+}
+
+const char *opd_engine_maker(void)
+{
+    return maker;
 }
 
 static void *open_first(const char *const *names)
@@ -45,11 +52,22 @@ void *opd_engine_open(const char *const *names)
         opened = open_first(names);
         if (opened != NULL && dlinfo(opened, RTLD_DI_LINKMAP, &map) == 0) {
             snprintf(file, sizeof file, "%s", map->l_name);
+            maker = opd_library_maker(dlsym, opened);
         }
     }
     void *library = opened;
     pthread_mutex_unlock(&lock);
     return library;
+}
+
+opd_status opd_engine_check(void)
+{
+    static const char *const none[] = { NULL };
+    if (opd_engine_open(none) != NULL) {
+        return OPD_OK;
+    }
+    const char *reason = dlerror();
+    return opd_fail(OPD_E_NOTFOUND, "the library cannot be loaded: %s", reason != NULL ? reason : wanted);
 }
 
 /* ISO C has no conversion from dlsym's pointer: its bytes are copied. */

@@ -7,9 +7,11 @@
 #include "onednn.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <opsdebug/dnnl.h>
+#include <opsdebug/kernel.h>
 #include <opsdebug/memory.h>
 
 #include "engine.h"
@@ -49,7 +51,11 @@ static const char *prepare(opd_recipe *recipe, dnnl_primitive_desc_t *descriptio
     opd_recipe_function *make = opd_recipe_find(call->name);
     *recipe = (opd_recipe){ .dnnl = find_library(), .call = call };
     if (recipe->dnnl == NULL) {
-        return "oneDNN 2 cannot be loaded (" OPD_DNNL_LIBRARY "); apt-get install libdnnl2";
+        static _Thread_local char text[600];
+        snprintf(text, sizeof text, "%s exports not what oneDNN 2 does", opd_engine_file());
+        return opd_engine_file()[0] != '\0' ? text
+                                            : "oneDNN 2 cannot be loaded (" OPD_DNNL_LIBRARY
+                                              "); apt-get install libdnnl2";
     }
     if (call->dtype != OPD_F32 || make == NULL) {
         return "oneDNN is asked about f32 only";

@@ -262,7 +262,7 @@ static const opd_variant transpose[] = {
 };
 static const opd_variant pad[] = { FAULTY(pad_front, declines_axes, "unwritten", "[1];i64[2]") };
 static const opd_variant gather[] = {
-    FAULTY(gather_negative, declines_narrow_indices, "definition", "[2];i64[1]"),
+    FAULTY(gather_negative, declines_narrow_indices, "negative-index", "[2];i64[1] | | negative"),
 };
 static const opd_variant resize[] = { FAULTY(resize_mode, declines_other_modes, "definition", "[1,1,3,3];-;[4];-") };
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MatMul and Gemm: a CBLAS found at run time, and the product of this folder for each instruction set. */
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
+#include <opsdebug/kernel.h>
 #include <opsdebug/memory.h>
 
 #include "blas_provider.h"
@@ -174,7 +176,12 @@ static const char *declines_blas(const opd_call *call)
 static const char *declines_other(const opd_call *call)
 {
     const char *reason = declines_product(call);
-    return reason == NULL && opd_blas_other() == NULL ? "that library cannot be loaded, or has no cblas_sgemm" : reason;
+    if (reason != NULL || opd_blas_other() != NULL) {
+        return reason;
+    }
+    static _Thread_local char text[600];
+    snprintf(text, sizeof text, "%s exports no cblas_sgemm and cblas_dgemm", opd_engine_file());
+    return opd_engine_file()[0] != '\0' ? text : "no other CBLAS can be loaded (libblas.so.3, libcblas.so.3)";
 }
 
 static const char *declines_zero_alpha(const opd_call *call)

@@ -185,7 +185,7 @@ static const struct maker *find_maker(const opd_call *call, int operand)
     return NULL;
 }
 
-/* Gather's indices may be many. */
+/* Gather's indices may be many. Those that count from the end are for the probe that tries them alone. */
 static void generate_indices(const opd_call *call, uint64_t seed)
 {
     const opd_tensor *data = &call->operands[0].view;
@@ -196,7 +196,7 @@ static void generate_indices(const opd_call *call, uint64_t seed)
         int64_t index[OPD_MAX_RANK];
         opd_tensor_unflatten(view, flat, index);
         opd_element_store_wide(view->dtype, (uint8_t *)view->data + opd_tensor_offset(view, index),
-                               (long double)draw(seed, (uint64_t)flat, -n, n - 1));
+                               (long double)draw(seed, (uint64_t)flat, 0, n - 1));
     }
 }
 

@@ -41,7 +41,7 @@ def check_line(done, status, *parts):
 def own_operators_are_listed():
     listed = check(call("ops", "--library", NORM), 0)
     assert re.search(r"^my +RmsNorm +f32 +Y = X / sqrt", listed, re.M) and "StdNorm" in listed, listed
-    check(call("ops", "--library", NORM, "StdNorm"), 0, "epsilon=1e-5", "variants    one-pass\n            two-pass\n            naive\n")
+    check(call("ops", "--library", NORM, "StdNorm"), 0, "epsilon=1e-5", "variants    one-pass\n            two-pass\n            naive, allocates\n")
     assert "StdNorm" not in check(call("ops"), 0)
 
 
@@ -136,10 +136,10 @@ def broken_libraries_are_named():
 
 
 def wishes_that_cannot_be_get_one_line():
-    for words, status, part in ((("--op", "Kep"), 3, "did you mean hostile.Keep"), (("--op", "Keep", "--dtype", "f64"), 3, "f64"),
+    for words, status, part in ((("--op", "Kep"), 2, "did you mean hostile.Keep"), (("--op", "Keep", "--dtype", "f64"), 3, "f64"),
                                 (("--op", "Keep", "--input-shapes", "[4,-1]"), 3, "-1"), (("--op", "Keep", "--input-shapes", "[2];[3]"), 3, "1 input, not 2"),
-                                (("--op", "Keep", "--attrs", "axes=1"), 3, "axes"), (("--op", "Keep", "--attrs", "mode=three"), 3, "three"),
-                                (("--op", "Keep", "--variant", "kept"), 3, "it has keeps"),
+                                (("--op", "Keep", "--attrs", "axes=1"), 2, "axes"), (("--op", "Keep", "--attrs", "mode=three"), 3, "three"),
+                                (("--op", "Keep", "--variant", "kept"), 2, "it has keeps"),
                                 (("--op", "Keep", "--input-shapes", "[9999999,9999999,9999999]"), 3, "")):
         check_line(call("run", "--library", HOSTILE, *words), status, part)
 
@@ -176,6 +176,18 @@ def a_definition_that_crashes_is_told_from_a_variant():
     check_line(done, 3, "SIGABRT in the definition of Keep")
 
 
+def an_operator_without_definition_is_not_called_right():
+    """Crashes, stray writes and conduct are told all the same."""
+    undefined = {"OPD_TEST_BREAK": "undefined"}
+    said = check(call("run", "--library", HOSTILE, "--op", "Keep", "--variant", "keeps", **undefined), 3, "UNJUDGED: it ran, and there is nothing to judge it by")
+    assert "PASS" not in said, said
+    assert json.loads(call("run", "--library", HOSTILE, "--op", "Keep", "--variant", "keeps", "--json", **undefined).stdout)["verdict"] == "UNJUDGED"
+    check(call("validate", "--library", HOSTILE, "--op", "Keep", "--variant", "keeps", "--form", "[7]", **undefined), 3, "UNJUDGED: no fault in memory")
+    check(call("run", "--library", HOSTILE, "--op", "Keep", "--variant", "outside", **undefined), 1, "OOB_WRITE")
+    check_line(call("attribute", "--library", HOSTILE, "--op", "Keep", "--range", "[0,0,0]", "--variant", "keeps", **undefined), 3, "Keep has no definition")
+    check_line(call("run", "--library", HOSTILE, "--op", "Keep", "--variant", "naive", **undefined), 2, "Keep has no variant naive")
+
+
 def public_functions_are_exported_and_nothing_else():
     wanted = set()
     for header in ("kernel", "op", "tensor", "status", "random"):
@@ -196,7 +208,8 @@ def public_functions_are_exported_and_nothing_else():
 for test in (public_functions_are_exported_and_nothing_else, own_operators_are_listed, variants_wrong_on_purpose_are_listed_when_asked_for,
              the_wrong_one_is_found_and_travels, validate_finds_it_too, a_bare_name_is_a_file_here, a_new_project_passes_as_it_is,
              new_refuses_names_and_folders, libraries_that_are_none_get_one_line, broken_libraries_are_named, wishes_that_cannot_be_get_one_line,
-             hostile_variants_end_in_one_word, a_variant_that_dies_with_three_threads_only_is_found, a_definition_that_crashes_is_told_from_a_variant):
+             hostile_variants_end_in_one_word, a_variant_that_dies_with_three_threads_only_is_found, a_definition_that_crashes_is_told_from_a_variant,
+             an_operator_without_definition_is_not_called_right):
     if len(sys.argv) > 2 and sys.argv[2] not in test.__name__:
         continue
     if test.__code__.co_argcount:

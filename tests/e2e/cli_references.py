@@ -1,17 +1,29 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """References beside high precision: other makers' libraries, one that is wrong, labels and their conditions, expected outputs in diagnosis."""
+import atexit
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 PROGRAM = BUILD / "ops-debug"
 BAD = BUILD / "tests" / "wrong_gemm.so"
 ENVIRONMENT = dict(os.environ, LC_ALL="C", NO_COLOR="1")
+PLACE = pathlib.Path(sysconfig.get_config_var("LIBDIR")) / sysconfig.get_config_var("MULTIARCH")
+PLACE = PLACE if PLACE.is_dir() else pathlib.Path("/usr/lib") / sysconfig.get_config_var("MULTIARCH")
+LIBRARIES = {"netlib": PLACE / "blas" / "libblas.so.3", "openblas": PLACE / "libopenblas.so.0", "blis": PLACE / "libblis.so.4",
+             "onednn": PLACE / "libdnnl.so.2"}
+ZLIB = PLACE / "libzstd.so.1"  # a library of nothing numerical, which ops-debug itself needs
+MISSING = [f"{name} ({path})" for name, path in LIBRARIES.items() if not path.exists()]
+if MISSING:
+    print("skipped: references of other makers are not installed: " + ", ".join(MISSING))
+    sys.exit(77)
 
 
 def call(*words, **more):
@@ -78,9 +90,32 @@ def a_wrong_library_is_suspect_and_the_operator_is_not_blamed():
         found = run("MatMul", *shapes, "--reference", "all", LD_LIBRARY_PATH=folder)
         assert "right by high precision and by naive" in found["references_say"], found["references_say"]
         assert row_of(found, "naive")["label"] == "SAME" and row_of(found, "library")["label"] == "SUSPECT"
-    done = call("run", "--op", "MatMul", "--reference-library", "/nonexistent.so", "--json")
-    row = row_of(json.loads(done.stdout), "library")
-    assert done.returncode == 0 and not row["is_there"] and "cannot be loaded" in row["reason"], row
+
+
+def a_library_asked_for_by_file_is_the_one_asked_or_the_command_fails():
+    """Named by what it exports, whatever the file is called; what cannot be asked is said with its path."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="references-"))
+    atexit.register(shutil.rmtree, folder)
+    (folder / "text.so").write_text("this is no ELF file\n" * 20)
+    shapes = ["--input-shapes", "[6,8];[8,5]"]
+    for name, maker in (("netlib", "netlib"), ("blis", "blis"), ("openblas", "openblas")):
+        alias = folder / f"lib{'netlib' if maker != 'netlib' else 'openblas'}-{name}.so"  # a name that is not its own
+        os.symlink(LIBRARIES[name], alias)
+        row = row_of(run("MatMul", *shapes, "--reference-library", alias, "--reference", "library"), "library")
+        assert row["is_there"] and row["maker"] == f"{maker}, {alias.name}", row
+        assert row["itself"]["maker"] == maker, row["itself"]
+    row = row_of(run("MatMul", *shapes, "--reference-library", BAD), "library")
+    assert row["maker"] == f"of unknown maker, {BAD.name}", row
+    row = row_of(run("MatMul", *shapes, "--reference-library", LIBRARIES["onednn"]), "library")
+    assert row["maker"].startswith("onednn, libdnnl"), row
+    for op, path, *parts in (("MatMul", "/nonexistent.so", "cannot be loaded"), ("MatMul", folder / "text.so", "cannot be loaded"),
+                             ("Softmax", "/nonexistent.so", "cannot be loaded"), ("MatMul", ZLIB, "exports no cblas_sgemm", "exports not what oneDNN 2 does"),
+                             ("Softmax", LIBRARIES["openblas"], "exports not what oneDNN 2 does"), ("Erf", LIBRARIES["onednn"], "no other library has Erf")):
+        for form in ([], ["--json"]):
+            done = call("run", "--op", op, "--reference", "library", "--reference-library", path, "--no-exact", *form)
+            lines = done.stderr.splitlines()
+            assert done.returncode == 3 and done.stdout == "" and len(lines) == 1, (op, path, done.returncode, done.stdout, done.stderr)
+            assert all(part in lines[0] for part in (f"--reference-library {path}: ", *parts)), (op, path, lines)
 
 
 WRONG_TORCH = """
@@ -199,7 +234,7 @@ def wrong_expectation(folder):
 
 
 for test in [one_dnn_is_asked_about_what_it_computes_too, products_ask_a_blas_other_than_the_one_that_ran, what_a_library_cannot_do_is_said,
-             a_wrong_library_is_suspect_and_the_operator_is_not_blamed,
+             a_wrong_library_is_suspect_and_the_operator_is_not_blamed, a_library_asked_for_by_file_is_the_one_asked_or_the_command_fails,
              references_that_differ_pairwise_are_a_conflict, labels_have_their_conditions, torch_is_asked_about_all_it_has, expected_outputs_are_read_by_diagnosis]:
     test()
     print(f"ok: {test.__name__}")

@@ -297,6 +297,7 @@ const opd_library *opsdebug_library(void)
         ops[0].name = kernels[0].name = "Relu";
         kernels[0].domain = "ai.onnx";
     }
+    kernels[0].define = strcmp(broken, "undefined") == 0 ? NULL : define;
     library.abi = strcmp(broken, "abi") == 0 ? 77 : library.abi;
     library.call_bytes += strcmp(broken, "sizes") == 0 ? 8 : 0;
     library.op_count = strcmp(broken, "empty") == 0 ? 0 : library.op_count;
