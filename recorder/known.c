@@ -10,6 +10,7 @@
 
 #include "capture.h"
 #include "chunks.h"
+#include "crash.h"
 #include "guarded.h"
 
 #define KNOWN_COUNT   2048u
@@ -19,6 +20,7 @@
 #define PATIENCE_MOST (1u << 16)
 #define VERIFY_EVERY  64u /* hits of a watch: one of them is read all the same */
 #define WAYS          4u
+#define PROBE_BYTES   64
 #define PAGE          UINT64_C(4096)
 
 static opd_known_entry table[KNOWN_COUNT];
@@ -200,16 +202,36 @@ static void refer(opd_operand_part *part, const opd_known *known, uint64_t how)
     }
 }
 
-/* Reads it, without a copy, and compares. false: it has changed, or cannot be read. */
-static bool is_same_content(opd_known *known, const opd_tensor *view)
+/* Hash of the first bytes that exist. 0: they cannot be read, or to ask costs as much as to read all. */
+static uint32_t probe(const opd_tensor *view)
+{
+    opd_runs runs;
+    opd_run run;
+    opd_tensor first;
+    opd_digest digest;
+    int64_t bytes = (int64_t)opd_dtype_size(view->dtype);
+    opd_runs_begin(&runs, view);
+    if (opd_crash_guards == 0 || !opd_runs_next(&runs, &run)) {
+        return 0;
+    }
+    if (run.step == bytes) {
+        bytes *= run.count;
+        bytes = bytes < PROBE_BYTES ? bytes : PROBE_BYTES;
+    }
+    if (opd_tensor_contiguous(&first, OPD_U8, 1, &bytes, (uint8_t *)view->data + run.offset) != OPD_OK ||
+        !opd_guarded_scan(&first, NULL, &digest, NULL)) {
+        return 0;
+    }
+    uint32_t word;
+    memcpy(&word, &digest, sizeof(word));
+    return word;
+}
+
+/* Reads it, without a copy, and compares; equal digests have equal statistics. false: it has changed, or cannot be read. */
+static bool is_same_content(const opd_known *known, const opd_tensor *view)
 {
     opd_digest digest;
-    opd_health health;
-    if (!opd_guarded_scan(view, NULL, &digest, &health) || !opd_digest_equal(&digest, &known->digest)) {
-        return false;
-    }
-    known->health = health;
-    return true;
+    return opd_guarded_scan(view, NULL, &digest, NULL) && opd_digest_equal(&digest, &known->digest);
 }
 
 /* The kernel says that nobody wrote to it, and it has changed: then the kernel is not to be believed here. */
@@ -264,20 +286,25 @@ bool opd_known_take(opd_sighting *sighting, const opd_tensor *view, opd_operand_
         }
         *known = key;
         known->patience = PATIENCE;
+        sighting->probe = sighting->entry != NULL ? probe(view) : 0;
         return false;
     }
     if (needs_copy(process, &key) && !opd_arena_touch(process, &known->place)) {
         opd_writes_drop(&writes, &known->watch); /* has to be copied, so it is read */
         known->watch = (opd_watch){ .range = 0 };
         known->place.bytes = 0;
+        sighting->probe = probe(view);
         return false;
     }
     bool is_taken = take_watched(sighting, view, part);
     if (!is_taken) {
-        if (known->watch.range == 0) {
+        sighting->probe = probe(view);
+        bool is_verified = known->watch.range != 0; /* in full, whatever its first bytes say */
+        bool has_changed = !is_verified && known->probe != sighting->probe;
+        if (!is_verified && !has_changed) {
             start_watching(known, view);
         }
-        if (!is_same_content(known, view)) {
+        if (has_changed || !is_same_content(known, view)) {
             check_honesty(known, view);
             if (known->watch.range != 0) {
                 stop_watching(known);
@@ -315,6 +342,7 @@ bool opd_known_note(const opd_sighting *sighting, opd_operand_part *part, const 
     known.streak = is_same ? known.streak + 1 : 1;
     known.digest = part->before;
     known.health = part->health_before;
+    known.probe = sighting->probe;
     bool is_kept = is_same && copy != NULL && known.streak >= 2 && keep(&known, copy);
     if (is_kept) {
         part->place_before = known.place;

@@ -20,7 +20,7 @@ typedef struct opd_known {
     uint32_t streak;   /* sightings with this content, one after another */
     uint32_t hits;     /* of the watch */
     uint32_t patience; /* sightings until it is watched */
-    uint32_t unused;
+    uint32_t probe;    /* hash of its first bytes: what differs there need not be read to know that it has changed */
 } opd_known;
 
 /* Its place in the table; version is odd while it is written. */
@@ -34,6 +34,7 @@ typedef struct opd_sighting {
     opd_known_entry *entry; /* NULL: too small to be worth it */
     uint64_t version;       /* of the entry when it was read */
     bool is_found;
+    uint32_t probe; /* of the content there is now */
     opd_known known;
 } opd_sighting;
 

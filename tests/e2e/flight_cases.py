@@ -231,6 +231,25 @@ def no_way_of_changing_weights_goes_unnoticed():
     assert len(tracked) == len(seen) - 2, "all but a shared mapping and one of a file"
 
 
+def known_content_has_the_statistics_it_was_seen_with():
+    """A change is noticed wherever it lies, among the first bytes or at the end; what comes again is told as known, with its NaN counted."""
+    need_numpy()
+    run = Run(script("""
+        import numpy as np
+        a, x = np.ones((64, 64), np.float32), np.full((64, 4), np.nan, np.float32)
+        for i in range(9):
+            if i in (3, 6):
+                a[{3: (-1, -1), 6: (0, 0)}[i]] = np.nan
+            np.matmul(a, x)
+        """), ["trigger=exit"])
+    assert run.status == 0, run.stderr
+    seen = [call["operands"]["A"] for call in run.failures[0].calls if call["what"].startswith("sgemm")]
+    assert [one["nan"].split(",")[0] for one in seen] == list("000111222"), seen
+    assert [bool(one["flags"] & KNOWN) for one in seen] == [False, False, True] * 3, seen  # the second sight is the one that is kept
+    digests = [one["before"] for one in seen]
+    assert [digests.index(one) for one in digests] == [0, 0, 0, 3, 3, 3, 6, 6, 6] and all(one["stored"][0] == "1" for one in seen), seen
+
+
 def weights_survive_the_laps_of_what_changes():
     """Data of the inputs of a hundred calls, far more than the budget; the weights are still there, once."""
     program = script("""
