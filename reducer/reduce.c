@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduction: calibrate, then the passes in order, again until a whole sweep changes nothing (at most five). The last sweep is the
+// Reduction: calibrate, then the passes in order, again until a whole sweep changes nothing. The last sweep is the
 // certificate: it asks about every single-step neighbour of the final form, from the ledger where the answer is known.
 #include <stdio.h>
 #include <string.h>
@@ -7,12 +7,13 @@
 #include "judging.h"
 
 enum {
-    MAX_SWEEPS = 5,
+    MAX_SWEEPS = 100, /* far beyond what each sweep's gain allows */
     DEFAULT_RUNS = 2000,
 };
 
 typedef bool pass_fn(opd_search_state *state);
-static pass_fn *const passes[] = { opd_pass_shapes, opd_pass_layout, opd_pass_attributes, opd_pass_values };
+static pass_fn *const passes[] = { opd_pass_constants, opd_pass_shapes, opd_pass_layout, opd_pass_attributes,
+                                   opd_pass_values };
 
 static opd_status start(opd_search_state *state, const opd_case *item)
 {
@@ -43,7 +44,7 @@ static opd_status start(opd_search_state *state, const opd_case *item)
 /* True when the last sweep changed nothing. */
 static bool run_passes(opd_search_state *state)
 {
-    bool changed = opd_pass_constants(state);
+    bool changed = true;
     for (int sweep = 0; sweep < MAX_SWEEPS && opd_may_go_on(state); sweep++) {
         changed = false;
         for (size_t i = 0; i < OPD_COUNT(passes) && opd_may_go_on(state); i++) {

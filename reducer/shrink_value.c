@@ -77,15 +77,41 @@ static bool try_fill(opd_search_state *state, int operand, simple_fill fill)
     return finish(state, &candidate);
 }
 
-bool opd_pass_constants(opd_search_state *state)
+/* Simpler is smaller. */
+static int complexity(double value)
 {
-    state->pass = "constants";
-    return try_fill(state, -1, FILL_ONE) && opd_commit(state, "values: all 1");
+    double size = fabs(value);
+    int sign = signbit(value) ? 1 : 0;
+    if (size == 0) {
+        return sign;
+    }
+    if (size == 1) {
+        return 2 + sign;
+    }
+    if (isnan(value) || isinf(value)) {
+        return 4 + sign;
+    }
+    if (size <= 16 && size == trunc(size)) {
+        return 6 + 2 * (int)size + sign;
+    }
+    int exponent = 0;
+    double ten = pow(10, rint(log10(size)));
+    if (size == ten || size == (double)(float)ten) {
+        return 50 + sign;
+    }
+    if (frexp(size, &exponent) == 0.5) {
+        return 52 + sign;
+    }
+    return (size < 1e6 && size == trunc(size) ? 60 : 80) + sign;
 }
 
-/* Is the operand filled so already? */
-static bool has_fill(const opd_operand *operand, simple_fill fill)
+/*
+ * Is no element less simple than the fill's? Then what fewer elements are not 0 is not undone: with that a sweep that changes something makes the
+ * largest complexity of an operand smaller, or keeps it and leaves more zeros or simpler values, and the sweeps come to an end.
+ */
+static bool is_as_simple(const opd_operand *operand, simple_fill fill)
 {
+    static const double largest[FILL_COUNT] = { 0, 1, 7 };
     int64_t index[OPD_MAX_RANK] = { 0 };
     int64_t count = opd_tensor_count(&operand->view);
     for (int64_t flat = 0; flat < count; flat++) {
@@ -96,19 +122,30 @@ static bool has_fill(const opd_operand *operand, simple_fill fill)
             continue;
         }
         opd_element_load(operand->view.dtype, element_at(&operand->view, index), &re, &im);
-        double value = fill == FILL_RAMP ? (double)(flat % 7 + 1) : (double)(fill == FILL_ONE);
-        if (re != value || im != 0) {
+        if (complexity(re) > complexity(largest[fill]) || complexity(im) > complexity(0)) {
             return false;
         }
     }
     return true;
 }
 
+/* The whole case, at first and whenever it has become smaller. */
+bool opd_pass_constants(opd_search_state *state)
+{
+    bool is_simple = true;
+    state->pass = "constants";
+    for (int i = 0; i < state->best.call.operand_count; i++) {
+        const opd_operand *operand = &state->best.call.operands[i];
+        is_simple = is_simple && (!is_changeable(operand) || is_as_simple(operand, FILL_ONE));
+    }
+    return !is_simple && try_fill(state, -1, FILL_ONE) && opd_commit(state, "values: all 1");
+}
+
 static bool fill_whole(opd_search_state *state, int operand)
 {
     for (simple_fill fill = FILL_ZERO; fill < FILL_COUNT; fill++) {
         const opd_operand *now = &state->best.call.operands[operand];
-        if (has_fill(now, fill)) {
+        if (is_as_simple(now, fill)) {
             return false;
         }
         if (try_fill(state, operand, fill)) {
@@ -180,34 +217,6 @@ static bool zero_by_halving(opd_search_state *state, int operand)
 static bool same_number(double a, double b)
 {
     return isnan(a) || isnan(b) ? isnan(a) && isnan(b) : a == b && signbit(a) == signbit(b);
-}
-
-/* Simpler is smaller. */
-static int complexity(double value)
-{
-    double size = fabs(value);
-    int sign = signbit(value) ? 1 : 0;
-    if (size == 0) {
-        return sign;
-    }
-    if (size == 1) {
-        return 2 + sign;
-    }
-    if (isnan(value) || isinf(value)) {
-        return 4 + sign;
-    }
-    if (size <= 16 && size == trunc(size)) {
-        return 6 + 2 * (int)size + sign;
-    }
-    int exponent = 0;
-    double ten = pow(10, rint(log10(size)));
-    if (size == ten || size == (double)(float)ten) {
-        return 50 + sign;
-    }
-    if (frexp(size, &exponent) == 0.5) {
-        return 52 + sign;
-    }
-    return (size < 1e6 && size == trunc(size) ? 60 : 80) + sign;
 }
 
 static int simpler_values(double *out, double value)
