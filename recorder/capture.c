@@ -147,11 +147,12 @@ static void take_fetched(opd_slot *slot, const opd_open_call *open, const opd_te
 static bool is_telling(const opd_tensor *view, const opd_health *health)
 {
     const opd_control *control = opd_recorder.control;
-    double most = sqrt(opd_dtype_largest(view->dtype)); /* products of smaller ones stay finite */
-    if ((control->triggers & opd_trigger_bit(OPD_OUTCOME_MAGNITUDE)) != 0 && control->magnitude / 2 < most) {
-        most = control->magnitude / 2;
-    }
-    return health->nan + health->pos_inf + health->neg_inf > 0 || health->max > most || health->min < -most;
+    double size = health->max > -health->min ? health->max : -health->min;
+    bool may_overflow =
+        size > 1 && size > opd_dtype_largest(view->dtype) / size; /* products of smaller ones stay finite */
+    bool has_limit = (control->triggers & opd_trigger_bit(OPD_OUTCOME_MAGNITUDE)) != 0;
+    return health->nan + health->pos_inf + health->neg_inf > 0 || may_overflow ||
+           (has_limit && size > control->magnitude / 2);
 }
 
 /*
