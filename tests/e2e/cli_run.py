@@ -182,6 +182,21 @@ def samples_are_small_fail_and_travel():
         assert done.returncode == 3 and "BLAS" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
 
 
+def a_reduction_ends_where_another_changes_nothing():
+    def reduced(path, out):
+        done = call("reduce", path, "-o", out, "--json")
+        assert done.returncode == 0, (path, done)
+        found = json.loads(done.stdout)
+        assert found["is_complete"], found
+        return [(operand["shape"], operand.get("before")) for operand in found["call"]["operands"]], found["failure"]["text"]
+
+    for op, variant in (("Add", "faulty-add_flip"), ("FusedAttention", "faulty-attention_scale"), ("LayerNormalization", "faulty-norm_epsilon")):
+        with tempfile.TemporaryDirectory() as folder:
+            fail, least, again = (pathlib.Path(folder, f"{name}.opsb") for name in ("fail", "least", "again"))
+            assert call("run", "--op", op, "--variant", variant, "--save", fail).returncode == 1
+            assert reduced(fail, least) == reduced(least, again), op
+
+
 def kept_outputs_are_compared_bit_by_bit():
     with tempfile.TemporaryDirectory() as folder:
         bundle = pathlib.Path(folder) / "sum.opsb"
@@ -326,7 +341,7 @@ def bad_wishes_get_one_line():
 for test in (words_say_what_is_wrong, zeros_against_zeros_are_not_trusted, attention_without_keys_is_a_sum_of_nothing, whole_numbers_show_what_a_bound_hides,
              serial_sums_pass_as_far_as_serial_sums_explain, figures_are_those_of_numpy, other_rules_count_as_numpy_does,
              rules_of_the_whole_compare_with_a_benchmark, patterns_are_named_and_located, samples_are_small_fail_and_travel,
-             kept_outputs_are_compared_bit_by_bit, expected_outputs_are_kept_for_replays, expected_outputs_of_narrow_types_are_met,
+             a_reduction_ends_where_another_changes_nothing, kept_outputs_are_compared_bit_by_bit, expected_outputs_are_kept_for_replays, expected_outputs_of_narrow_types_are_met,
              attribute_out_of_range_blames_no_operand, references_are_asked_and_weighed,
              a_library_that_is_off_is_suspect_too, torch_agrees_or_says_how_to_get_it, attribution_counts_a_range,
              stages_are_held_against_the_definition, limits_are_derived, bad_wishes_get_one_line):
