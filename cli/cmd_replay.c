@@ -289,8 +289,9 @@ static void print_one(const task *job, const replay_options *o)
     print_numbers(&result->numbers, o->trial.replay.lazy_reference && job->answer.exit_status == OPD_EXIT_FOUND &&
                                         result->same == OPD_SAME_BITWISE);
     if (job->subject.is_golden && result->same != OPD_SAME_BITWISE && result->numbers.is_valid) {
-        printf("%-12s error %.3g of eps x gauge, %.3g ULP, of expected values of unknown making\n",
-               opd_sureness_name(OPD_SURENESS_GOLDEN), result->recorded_ratio, result->recorded_ulp);
+        printf("%-12s error %.3g of eps x gauge, %.3g ULP, of the expected values (%s)\n",
+               opd_sureness_name(OPD_SURENESS_GOLDEN), result->recorded_ratio, result->recorded_ulp,
+               job->subject.golden_by);
     }
     if (result->runs > 1) {
         printf("repeated     %u runs, %u failed, %u differ from the first\n", result->runs, result->runs_failed,
@@ -377,7 +378,7 @@ static void print_goldens(const task_list *list)
     if (total == 0) {
         return;
     }
-    printf("%s: %zu have expected values of unknown making: %zu are met bitwise, %zu within the bound, %zu not",
+    printf("%s: %zu have expected values: %zu are met bitwise, %zu within the bound, %zu not",
            opd_sureness_name(OPD_SURENESS_GOLDEN), total, counts[OPD_SAME_BITWISE], counts[OPD_SAME_BOUND],
            counts[OPD_SAME_DIFFERENT]);
     if (furthest != NULL) {
@@ -410,6 +411,7 @@ static int print_json(const task_list *list, int exit_status)
         opd_document_put(object, "exit_status", json_integer(job->answer.exit_status));
         if (job->status == OPD_OK) {
             opd_document_put(object, "golden", json_boolean(job->subject.is_golden));
+            opd_document_put(object, "golden_by", opd_document_text(job->subject.golden_by));
             opd_document_put(object, "call", opd_document_call(&job->subject.call, false));
         } else {
             opd_document_put(object, "error", opd_document_text(job->error));

@@ -195,16 +195,17 @@ static void attach_failure(opd_subject *subject, const opd_bundle *bundle)
     }
 }
 
-static bool is_golden_call(const opd_bundle *bundle, const opd_call *call)
+/* What made the expected values of a call; NULL = its outputs are those of a run. */
+static const char *golden_maker(const opd_bundle *bundle, const opd_call *call)
 {
     for (uint32_t i = 0; i < opd_bundle_event_count(bundle); i++) {
         const opd_event *event = opd_bundle_event(bundle, i);
         if (strcmp(event->kind, OPD_EVENT_GOLDEN) == 0 && event->thread == call->thread &&
             event->value == (int64_t)call->number) {
-            return true;
+            return event->name;
         }
     }
-    return false;
+    return NULL;
 }
 
 opd_status opd_subject_at(opd_subject *out, const opd_bundle *bundle, uint64_t position)
@@ -215,7 +216,9 @@ opd_status opd_subject_at(opd_subject *out, const opd_bundle *bundle, uint64_t p
     opd_status status = opd_bundle_call(&out->call, bundle, position);
     if (status == OPD_OK) {
         attach_failure(out, bundle);
-        out->is_golden = is_golden_call(bundle, &out->call);
+        const char *maker = golden_maker(bundle, &out->call);
+        out->is_golden = maker != NULL;
+        opd_phrase_line(out->golden_by, sizeof out->golden_by, maker != NULL ? maker : "");
     }
     return status;
 }

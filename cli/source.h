@@ -14,7 +14,7 @@
 
 #define OPD_EVENT_GUARD "guard" /* kind of the event of a reduced bundle whose failure was seen under guard pages */
 
-/* kind of the event of a call whose recorded outputs are expected values of unknown making, not those of a run; its value is the call's number */
+/* kind of the event of a call whose recorded outputs are expected values, not those of a run; its value is the call's number, its name their maker */
 #define OPD_EVENT_GOLDEN "golden"
 
 /* Paths of bundles, sorted by name. */
@@ -56,6 +56,7 @@ typedef struct opd_subject {
     opd_call call;
     bool is_reduced;     /* the bundle is the outcome of a reduction */
     bool is_golden;      /* its recorded outputs are expected values (OPD_EVENT_GOLDEN) */
+    char golden_by[96];  /* what made them */
     bool has_failure;    /* a real one, not a window that was asked for */
     opd_failure failure; /* outcome OPD_OUTCOME_OK when there is none */
 } opd_subject;

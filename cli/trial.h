@@ -75,7 +75,7 @@ typedef struct opd_answer {
     const char *text;
     int exit_status;
 } opd_answer;
-/* Of a subject whose recorded outputs are expected values of unknown making the reference decides. */
+/* Of a subject whose recorded outputs are expected values the reference decides. */
 opd_answer opd_trial_answer(const opd_replay_result *result, const opd_subject *subject);
 
 /* "openblas 0.3.21 at PATH, core HASWELL, 2 threads" */

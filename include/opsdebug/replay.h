@@ -31,7 +31,7 @@ typedef enum opd_sureness {
     OPD_SURENESS_CERTIFIED, /* with a proven error bound under 1/16 of what is allowed */
     OPD_SURENESS_HIGH,      /* computed in a type with at least ten more bits */
     OPD_SURENESS_SAME,      /* in the same precision */
-    OPD_SURENESS_GOLDEN,    /* stored values, of unknown making */
+    OPD_SURENESS_GOLDEN,    /* stored values, whoever made them */
     OPD_SURENESS_SUSPECT,   /* two references differ by more than both may */
     OPD_SURENESS_CONFLICT,  /* three do, pairwise */
 } opd_sureness;

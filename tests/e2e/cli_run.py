@@ -236,6 +236,7 @@ def expected_outputs_of_narrow_types_are_met():
             assert call("run", "--op", op, "--dtype", "f16", "--no-exact", "--save", bundle, "--expected").returncode == 0
             found = json.loads(call("replay", bundle, "--json").stdout)["replays"][0]
             assert found["same"] in ("bitwise", "bound") and found["golden"], (op, found["same"])
+            assert found["golden_by"].startswith(f"high-precision of {op}, "), found["golden_by"]
 
 
 def attribute_out_of_range_blames_no_operand():
