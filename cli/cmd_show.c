@@ -184,18 +184,27 @@ static int show_folder(const show_options *o)
 
 /* ------------------------------------------------------------------------------------------------ one bundle */
 
+/* A text of the bundle within a line of the report. The last four are kept. */
+static const char *on_line(const char *text)
+{
+    static char lines[4][1024];
+    static unsigned next;
+    char *line = lines[next++ % OPD_COUNT(lines)];
+    return opd_phrase_line(line, sizeof lines[0], text);
+}
+
 static void print_environment(const opd_bundle *bundle, bool with_all)
 {
     const opd_environment_info *environment = opd_bundle_environment(bundle);
     if (environment == NULL) {
         printf("environment  not recorded\n");
     } else {
-        printf("machine      %s, %u CPUs\n", environment->cpu_model, environment->cpu_count);
+        printf("machine      %s, %u CPUs\n", on_line(environment->cpu_model), environment->cpu_count);
     }
     if (environment != NULL && with_all) {
         printf("isa          %s\ncaches       L1d %u, L2 %u, L3 %u bytes\nsystem       %s, %s\nmxcsr        0x%04x\n",
-               environment->isa, environment->l1d_bytes, environment->l2_bytes, environment->l3_bytes,
-               environment->kernel, environment->libc, environment->mxcsr);
+               on_line(environment->isa), environment->l1d_bytes, environment->l2_bytes, environment->l3_bytes,
+               on_line(environment->kernel), on_line(environment->libc), environment->mxcsr);
         for (const char *line = environment->variables; *line != '\0';) {
             int length = (int)strcspn(line, "\n");
             printf("variable     %.*s\n", length, line);
@@ -207,14 +216,15 @@ static void print_environment(const opd_bundle *bundle, bool with_all)
         if (module == NULL || (module->core[0] == '\0' && module->config[0] == '\0' && !with_all)) {
             continue;
         }
-        printf("library      %s%s%s", module->path, module->core[0] != '\0' ? ", core " : "", module->core);
+        printf("library      %s%s%s", on_line(module->path), module->core[0] != '\0' ? ", core " : "",
+               on_line(module->core));
         if (module->threads > 0) {
             printf(", %d thread%s", module->threads, opd_phrase_plural((uint64_t)module->threads));
         }
         if (with_all && module->build_id[0] != '\0') {
-            printf(", build-id %s", module->build_id);
+            printf(", build-id %s", on_line(module->build_id));
         }
-        printf("%s%s\n", with_all && module->config[0] != '\0' ? ", " : "", with_all ? module->config : "");
+        printf("%s%s\n", with_all && module->config[0] != '\0' ? ", " : "", with_all ? on_line(module->config) : "");
     }
 }
 
@@ -241,7 +251,7 @@ static void print_failures(const opd_bundle *bundle, bool in_full)
     opd_stacks_print(bundle, in_full);
     for (uint32_t i = 0; i < opd_bundle_lineage_count(bundle); i++) {
         const opd_lineage *lineage = opd_bundle_lineage(bundle, i);
-        printf("%s %s\n", i == 0 ? "reduced by  " : "            ", lineage->step);
+        printf("%s %s\n", i == 0 ? "reduced by  " : "            ", on_line(lineage->step));
     }
 }
 
@@ -252,7 +262,8 @@ static void print_operand(const opd_operand *operand, const opd_bundle *bundle, 
     char digest[OPD_DIGEST_TEXT];
     size_t role = (size_t)operand->role;
     opd_tensor_describe(words, sizeof words, &operand->view);
-    printf("  %-8s %-5s %s", operand->name, role < OPD_COUNT(roles) && roles[role] != NULL ? roles[role] : "?", words);
+    printf("  %-8s %-5s %s", on_line(operand->name), role < OPD_COUNT(roles) && roles[role] != NULL ? roles[role] : "?",
+           words);
     opd_phrase_operand_flags(words, sizeof words, operand);
     printf("%s%s", words[0] != '\0' ? ", " : "", words);
     if (in_full) {
@@ -298,7 +309,7 @@ static void print_call(const opd_subject *subject, const opd_bundle *bundle, boo
     opd_call_describe(words, sizeof words, &subject->call);
     printf("call         %s\n", words);
     opd_phrase_flags(words, sizeof words, &subject->call);
-    printf("  called as %s, call %" PRIu64 " of thread %u%s%s\n", subject->call.symbol, subject->call.number,
+    printf("  called as %s, call %" PRIu64 " of thread %u%s%s\n", on_line(subject->call.symbol), subject->call.number,
            subject->call.thread, words[0] != '\0' ? ", " : "", words);
     opd_mxcsr_describe(words, sizeof words, subject->call.mxcsr);
     if (words[0] != '\0') {
@@ -373,7 +384,7 @@ static void print_seed(const opd_bundle *bundle, uint32_t index)
             return;
         }
     }
-    printf("seed         %s %" PRIu64 "\n", event->name, (uint64_t)event->value);
+    printf("seed         %s %" PRIu64 "\n", on_line(event->name), (uint64_t)event->value);
 }
 
 static json_t *generators_array(const opd_bundle *bundle)
@@ -424,7 +435,7 @@ static void print_turns(const opd_bundle *bundle)
     for (uint32_t i = 0; i < opd_bundle_event_count(bundle); i++) {
         const opd_event *event = opd_bundle_event(bundle, i);
         if (strcmp(event->kind, "overhead") == 0 && turns++ < TURNS_SHOWN) {
-            printf("overhead     %s (thread %u)\n", event->name, event->thread);
+            printf("overhead     %s (thread %u)\n", on_line(event->name), event->thread);
         }
     }
     if (turns > TURNS_SHOWN) {
@@ -438,21 +449,21 @@ static void print_head(const opd_bundle *bundle)
     const opd_bundle_state *state = opd_bundle_state_of(bundle);
     char words[64];
     opd_phrase_bytes(words, sizeof words, state->bytes);
-    printf("bundle       %s (%s, %s, format %u, %s%s)\n", opd_bundle_path(bundle), header->kind, words, header->version,
-           header->producer, state->is_partial ? ", torn" : "");
-    char line[sizeof header->command];
-    opd_phrase_line(line, sizeof line, header->command[0] != '\0' ? header->command : header->program);
-    printf("program      %s (pid %u, capture %s)\n", line, header->pid, header->capture);
+    printf("bundle       %s (%s, %s, format %u, %s%s)\n", opd_bundle_path(bundle), on_line(header->kind), words,
+           header->version, on_line(header->producer), state->is_partial ? ", torn" : "");
+    const char *command = header->command[0] != '\0' ? header->command : header->program;
+    printf("program      %s (pid %u, capture %s)\n", on_line(command), header->pid, on_line(header->capture));
     for (uint32_t i = 0; i < opd_bundle_event_count(bundle); i++) {
         const opd_event *event = opd_bundle_event(bundle, i);
         if (strcmp(event->kind, "note") == 0) {
-            printf("note         %s\n", event->name);
+            printf("note         %s\n", on_line(event->name));
         } else if (strcmp(event->kind, "seed") == 0) {
             print_seed(bundle, i);
         } else if (strcmp(event->kind, "state") == 0) {
-            printf("state        %s (%" PRId64 " bytes)\n", event->name, event->value);
+            printf("state        %s (%" PRId64 " bytes)\n", on_line(event->name), event->value);
         } else if (strcmp(event->kind, OPD_EVENT_GOLDEN) == 0) {
-            printf("expected     outputs of call %" PRId64 " are expected values (%s)\n", event->value, event->name);
+            printf("expected     outputs of call %" PRId64 " are expected values (%s)\n", event->value,
+                   on_line(event->name));
         }
     }
     print_turns(bundle);

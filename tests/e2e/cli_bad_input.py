@@ -129,6 +129,15 @@ def flipped_tensor(check, whole):
         print("no flipped byte made a replay impossible")
 
 
+def texts_are_shown_and_not_obeyed(check):
+    """Control characters of a bundle do not reach the terminal."""
+    subprocess.run([check.build / "tests/make_bundle", "escapes", check.folder / "escapes.opsb"], check=True)
+    done = subprocess.run([check.build / "ops-debug", "show", "escapes.opsb"], cwd=check.folder, capture_output=True, timeout=60)
+    if done.returncode != 0 or done.stdout.count(b"a?[2Jb? c") != 4 or any(c < 32 and c != 10 for c in done.stdout):
+        check.failed += 1
+        print(f"show passes control characters on: {done}")
+
+
 def operators_and_selectors(check):
     check.run(["show", "unknown-operator.opsb"], 0, lines=0)
     check.run(["replay", "unknown-operator.opsb"], 3, ["Frobnicate", "unknown"])
@@ -264,6 +273,7 @@ def main():
         bad_files(check)
         torn_and_damaged(check, whole)
         flipped_tensor(check, whole)
+        texts_are_shown_and_not_obeyed(check)
         operators_and_selectors(check)
         mixed_folder(check)
         same_file_twice(check)

@@ -121,6 +121,20 @@ static opd_status write_unknown(opd_writer *writer)
     return status == OPD_OK ? write_failure(writer, 1) : status;
 }
 
+/* Texts that a terminal would obey. */
+static opd_status write_escapes(opd_writer *writer)
+{
+    static const char *const of[] = { "note", "seed", "state", "overhead" };
+    opd_status status = write_nan(writer);
+    for (size_t i = 0; i < OPD_COUNT(of) && status == OPD_OK; i++) {
+        opd_event event = { .thread = THREAD };
+        snprintf(event.kind, sizeof event.kind, "%s", of[i]);
+        snprintf(event.name, sizeof event.name, "a\033[2Jb\007\nc");
+        status = opd_writer_event(writer, &event);
+    }
+    return status;
+}
+
 static const struct {
     const char *name;
     const char *kind;
@@ -131,6 +145,7 @@ static const struct {
     { "fine", "run", OPD_FORMAT_VERSION, write_fine },
     { "several", "run", OPD_FORMAT_VERSION, write_several },
     { "unknown-operator", "failure", OPD_FORMAT_VERSION, write_unknown },
+    { "escapes", "a\033[2Jb", OPD_FORMAT_VERSION, write_escapes },
     { "other-version", "failure", OPD_FORMAT_VERSION + 98, write_nan },
 };
 
