@@ -299,7 +299,7 @@ static int run(const opd_command *self, int argc, char **argv)
 {
     ops_options o = { 0 };
     opd_command_parse(self, &o.shared, argc, argv);
-    if (o.library != NULL && opd_guest_load(o.library) != OPD_OK) {
+    if (o.library != NULL && opd_guest_load(o.library, 0) != OPD_OK) {
         return opd_trouble();
     }
     json_t *array = json_array();

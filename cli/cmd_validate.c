@@ -235,7 +235,7 @@ static int run(const opd_command *self, int argc, char **argv)
                           .all_dtypes = o.all_dtypes,
                           .only = o.has_form ? &o.form : NULL,
                           .what = o.making.op };
-    opd_status status = o.making.library != NULL ? opd_guest_load(o.making.library) : OPD_OK;
+    opd_status status = o.making.library != NULL ? opd_guest_load(o.making.library, 0) : OPD_OK;
     if (status == OPD_OK) {
         status = opd_making_find(&trying.op, o.making.op);
     }

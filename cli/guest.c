@@ -69,10 +69,11 @@ _Noreturn static void try_library(trial *out, const char *path)
     _exit(0);
 }
 
-static opd_status judge_trial(const trial *seen, const char *path, int ended, bool is_late)
+static opd_status judge_trial(const trial *seen, const char *path, int ended, uint32_t late_ms)
 {
-    if (is_late) {
-        return opd_fail(OPD_E_CHILD, "the library %s does not come to an end %s", path, seen->doing);
+    if (late_ms > 0) {
+        return opd_fail(OPD_E_CHILD, "the library %s does not come to an end %s: %u s", path, seen->doing,
+                        late_ms / 1000);
     }
     if (WIFSIGNALED(ended)) {
         const char *name = sigabbrev_np(WTERMSIG(ended));
@@ -86,12 +87,12 @@ static opd_status judge_trial(const trial *seen, const char *path, int ended, bo
 }
 
 /* Waits for the child; false when its time is over, and it was ended. */
-static bool wait_trial(int *ended, pid_t pid, int end_fd)
+static bool wait_trial(int *ended, pid_t pid, int end_fd, uint32_t timeout_ms)
 {
     struct pollfd end = { .fd = end_fd, .events = POLLIN }; /* hangs up when the child is gone */
     int ready = 0;
     do {
-        ready = poll(&end, 1, TRIAL_MS);
+        ready = poll(&end, 1, (int)timeout_ms);
     } while (ready < 0 && errno == EINTR);
     if (ready == 0) {
         kill(pid, SIGKILL);
@@ -101,7 +102,7 @@ static bool wait_trial(int *ended, pid_t pid, int end_fd)
     return ready != 0;
 }
 
-static opd_status try_in_child(const char *path)
+static opd_status try_in_child(const char *path, uint32_t timeout_ms)
 {
     int ends[2];
     trial *seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -121,9 +122,9 @@ static opd_status try_in_child(const char *path)
     }
     close(ends[1]);
     int ended = 0;
-    bool is_in_time = pid < 0 || wait_trial(&ended, pid, ends[0]);
+    bool is_in_time = pid < 0 || wait_trial(&ended, pid, ends[0], timeout_ms);
     opd_status status = pid < 0 ? opd_fail(OPD_E_CHILD, "cannot try the library %s: %s", path, strerror(errno))
-                                : judge_trial(seen, path, ended, !is_in_time);
+                                : judge_trial(seen, path, ended, is_in_time ? 0 : timeout_ms);
     close(ends[0]);
     munmap(seen, sizeof *seen);
     return status;
@@ -189,7 +190,7 @@ static void watch_faults(void)
     }
 }
 
-static opd_status load_once(const char *path)
+static opd_status load_once(const char *path, uint32_t timeout_ms)
 {
     for (int i = 0; i < guest_count; i++) {
         if (strcmp(guest_paths[i], path) == 0) {
@@ -200,7 +201,7 @@ static opd_status load_once(const char *path)
         return opd_fail(OPD_E_LIMIT, "%s: more than %d libraries of operators, or a path of over %zu bytes", path,
                         MAX_GUESTS, sizeof guest_paths[0] - 1);
     }
-    opd_status status = try_in_child(path);
+    opd_status status = try_in_child(path, timeout_ms > 0 ? timeout_ms : TRIAL_MS);
     if (status == OPD_OK) {
         status = load_aside(path);
     }
@@ -211,10 +212,10 @@ static opd_status load_once(const char *path)
     return status;
 }
 
-opd_status opd_guest_load(const char *path)
+opd_status opd_guest_load(const char *path, uint32_t timeout_ms)
 {
     pthread_mutex_lock(&lock);
-    opd_status status = load_once(path);
+    opd_status status = load_once(path, timeout_ms);
     pthread_mutex_unlock(&lock);
     return status;
 }

@@ -93,7 +93,10 @@ void opd_phrase_failure(char *text, size_t size, const opd_failure *failure)
     if (failure->bad_count > 1) {
         add(text, size, ", %" PRIu64 " bad elements", failure->bad_count);
     }
-    if (failure->pc_symbol[0] != '\0') {
+    bool is_no_verdict = failure->outcome == OPD_OUTCOME_HARNESS && failure->reason[0] != '\0';
+    if (is_no_verdict) { /* all there is to tell, the place too */
+        add(text, size, ": %s", failure->reason);
+    } else if (failure->pc_symbol[0] != '\0') {
         add(text, size, ", at %s", failure->pc_symbol);
     }
     make_plain(text);

@@ -71,9 +71,9 @@ void opd_trial_progress(void *context, const char *what, uint64_t elapsed_ms)
 }
 
 /* An operator of a library of the user's own. BLAS libraries are never loaded here. */
-static opd_status learn_operator(opd_subject *subject, const opd_bundle *bundle, const char *library)
+static opd_status learn_operator(opd_subject *subject, const opd_bundle *bundle, const opd_replay_options *options)
 {
-    opd_status status = opd_guest_load(library);
+    opd_status status = opd_guest_load(options->library, options->timeout_ms);
     return status == OPD_OK ? opd_bundle_call(&subject->call, bundle, subject->position) : status;
 }
 
@@ -83,7 +83,7 @@ opd_status opd_trial_load(opd_case *out, const opd_bundle *bundle, opd_subject *
     const opd_call *call = &subject->call;
     opd_status status = OPD_OK;
     if (call->op == NULL && strcmp(call->domain, "blas") != 0 && options->library != NULL) {
-        status = learn_operator(subject, bundle, options->library);
+        status = learn_operator(subject, bundle, options);
     }
     if (status == OPD_OK && call->op == NULL && !opd_call_is_foreign(call)) {
         status = opd_fail(

@@ -135,7 +135,7 @@ static void read_late_fault(opd_failure *failure, const opd_job *job)
     bool has_run = job->run > 0 || job->pass_number > 0 || job->fault_stage == OPD_STAGE_RETURNED;
     bool is_library = strcmp(job->call.domain, "blas") != 0 && fault->object[0] != '\0' &&
                       strcmp(fault->object, slash != NULL ? slash + 1 : job->library) == 0;
-    bool is_definition = job->is_in_definition && job->library[0] != '\0' && strcmp(job->call.domain, "blas") != 0;
+    bool is_definition = job->is_in_definition && opd_job_has_own_definition(job);
     name_pc(failure, fault);
     const char *place = place_of(failure, "an unknown place");
     failure->outcome = OPD_OUTCOME_HARNESS;
@@ -146,6 +146,10 @@ static void read_late_fault(opd_failure *failure, const opd_job *job)
         snprintf(failure->reason, sizeof failure->reason,
                  "SIG%s after the call had returned, in a thread that it left behind, in %s",
                  signal_name(fault->signal), place);
+    } else if (is_definition && fault->signal == SIGALRM) {
+        snprintf(failure->reason, sizeof failure->reason,
+                 "the definition of %.40s does not return within %u ms%s, in %s", job->call.name, job->timeout_ms,
+                 job->is_timeout_cpu ? " of CPU time" : "", place);
     } else if (is_library || is_definition) {
         snprintf(failure->reason, sizeof failure->reason, "SIG%s in the %s of %.40s, in %s", signal_name(fault->signal),
                  is_definition ? "definition" : "contract or the library", job->call.name, place);

@@ -125,12 +125,20 @@ static bool is_stuck(watch *of, const opd_job *job, pid_t pid)
            now_ms() >= armed + SLEEPING * limit;
 }
 
+/* Does code run that has the time limit of a run: the routine, or a definition of a user's own? */
+static bool is_timed(const opd_job *job, uint32_t stage)
+{
+    bool is_definition = stage == OPD_STAGE_RETURNED && job->is_in_definition && opd_job_has_own_definition(job);
+    return stage == OPD_STAGE_ARMED || is_definition;
+}
+
 /* When the worker's present stage has taken too long; began: when it was first seen. */
 static uint64_t stage_deadline(const opd_job *job, uint32_t stage, uint64_t began)
 {
-    switch (stage) {
-    case OPD_STAGE_ARMED:
+    if (is_timed(job, stage)) {
         return atomic_load(&job->armed_ns) / 1000000 + job->timeout_ms + GRACE_MS;
+    }
+    switch (stage) {
     case OPD_STAGE_RETURNED:
         return began + JUDGE_MS;
     case OPD_STAGE_FAULTED:
@@ -186,7 +194,7 @@ static void wait_worker(opd_spawn *spawn, pid_t pid)
             seen.began = now_ms();
         }
         report_progress(spawn, here, now_ms() - seen.began);
-        bool is_over = here == OPD_STAGE_ARMED && spawn->job->is_timeout_cpu
+        bool is_over = is_timed(spawn->job, here) && spawn->job->is_timeout_cpu
                            ? is_stuck(&seen, spawn->job, pid)
                            : now_ms() >= stage_deadline(spawn->job, here, seen.began);
         if (is_over) {

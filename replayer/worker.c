@@ -216,11 +216,15 @@ static bool is_settled(const worker *self, const opd_operand *now, const opd_fai
     return is_settled;
 }
 
-/* A user's definition may do anything: what happens meanwhile is its doing. */
+/* A user's definition may do anything: what happens meanwhile is its doing, and the time limit of a run is its limit too. */
 static opd_status compute(worker *self, opd_status (*reference)(opd_judge *judge))
 {
+    bool is_watched = opd_job_has_own_definition(self->job);
+    opd_trap_begin();
     self->job->is_in_definition = true;
+    opd_trap_clock(is_watched ? self->job->timeout_ms : 0);
     opd_status status = reference(&self->judge);
+    opd_trap_clock(0);
     self->job->is_in_definition = false;
     return status;
 }

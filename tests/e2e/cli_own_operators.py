@@ -188,6 +188,23 @@ def an_operator_without_definition_is_not_called_right():
     check_line(call("run", "--library", HOSTILE, "--op", "Keep", "--variant", "naive", **undefined), 2, "Keep has no variant naive")
 
 
+def a_definition_that_never_returns_ends_at_the_time_limit(folder):
+    keep = ("--library", HOSTILE, "--op", "Keep", "--variant", "keeps")
+    for word, part in (("definition-hangs", "the definition of Keep does not return within 1000 ms"),
+                       ("definition-sleeps", "the time limit was reached in the operator's definition"),
+                       ("definition-strays", "SIGSEGV in the definition of Keep")):
+        check(call("run", *keep, "--timeout", 1, OPD_TEST_BREAK=word), 3, "NO_VERDICT", part)
+    check(call("run", "--library", HOSTILE, "--op", "Keep", "--variant", "outside", "--save", "out.opsb", folder=folder), 1, "OOB_WRITE")
+    again = ("out.opsb", "--library", HOSTILE, "--variant", "keeps", "--timeout", 1)
+    for words, status in ((("replay",), 3), (("diagnose",), None), (("reduce", "-o", "min.opsb"), None)):
+        done = call(*words, *again, folder=folder, OPD_TEST_BREAK="definition-hangs")
+        said = done.stdout + done.stderr
+        assert status in (None, done.returncode) and done.returncode >= 0, (done.args, done.returncode, said)
+        assert "the definition of Keep does not return within 1000 ms" in said, (done.args, said)
+        assert said.count("does not return") == 1, (done.args, said)
+    check_line(call("run", *keep, "--timeout", 1, OPD_TEST_BREAK="entry-hangs"), 3, "does not come to an end while it is loaded: 1 s")
+
+
 def public_functions_are_exported_and_nothing_else():
     wanted = set()
     for header in ("kernel", "op", "tensor", "status", "random"):
@@ -209,7 +226,8 @@ for test in (public_functions_are_exported_and_nothing_else, own_operators_are_l
              the_wrong_one_is_found_and_travels, validate_finds_it_too, a_bare_name_is_a_file_here, a_new_project_passes_as_it_is,
              new_refuses_names_and_folders, libraries_that_are_none_get_one_line, broken_libraries_are_named, wishes_that_cannot_be_get_one_line,
              hostile_variants_end_in_one_word, a_variant_that_dies_with_three_threads_only_is_found, a_definition_that_crashes_is_told_from_a_variant,
-             an_operator_without_definition_is_not_called_right):
+             an_operator_without_definition_is_not_called_right,
+             a_definition_that_never_returns_ends_at_the_time_limit):
     if len(sys.argv) > 2 and sys.argv[2] not in test.__name__:
         continue
     if test.__code__.co_argcount:

@@ -25,11 +25,28 @@ static void keep(const opd_call *call)
     memcpy(call->operands[1].view.data, call->operands[0].view.data, (size_t)count_of(call) * sizeof(float));
 }
 
+static volatile int *volatile nowhere; /* NULL */
+
 static opd_status define(opd_definition_work *work)
 {
     const char *broken = getenv("OPD_TEST_BREAK");
     if (broken != NULL && strcmp(broken, "definition") == 0) {
         abort();
+    }
+    if (broken != NULL && strcmp(broken, "definition-hangs") == 0) {
+        while (getpid() > 0) {
+        }
+    }
+    if (broken != NULL && strcmp(broken, "definition-sleeps") == 0) {
+        sigset_t all;
+        sigfillset(&all);
+        sigprocmask(SIG_BLOCK, &all, NULL); /* no timer of this process ends it */
+        for (;;) {
+            pause();
+        }
+    }
+    if (broken != NULL && strcmp(broken, "definition-strays") == 0) {
+        *nowhere = 1;
     }
     for (int64_t i = 0; i < work->array[1].count; i++) {
         work->array[1].value[i] = work->array[0].value[i];
@@ -41,8 +58,6 @@ static opd_status define(opd_definition_work *work)
 }
 
 #define VARIANT(name) static opd_status run_##name(const opd_call *call, const opd_workspace *workspace)
-
-static volatile int *volatile nowhere; /* NULL */
 
 VARIANT(keeps)
 {
@@ -305,6 +320,8 @@ const opd_library *opsdebug_library(void)
     ops[0].bound.limit = strcmp(broken, "bound") == 0 ? -1.0F : 0;
     variants[1].determinism = strcmp(broken, "level") == 0 ? (opd_determinism)9 : variants[1].determinism;
     variants[1].run = strcmp(broken, "no-run") == 0 ? NULL : variants[1].run;
+    while (strcmp(broken, "entry-hangs") == 0) {
+    }
     if (strcmp(broken, "leaves") == 0) {
         exit(0);
     }
