@@ -162,6 +162,14 @@ static bool is_any_name(const char *pattern)
     return false;
 }
 
+static void parse_match(const struct argp_state *state, const char *arg, opd_record_options *record)
+{
+    if (!is_any_name(arg)) {
+        opd_usage_error(state, "--match %s: no routine or operator has such a name; ops-debug ops lists them", arg);
+    }
+    record->match = arg;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     opd_record_options *record = &((record_options *)state->input)->record;
@@ -183,10 +191,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         parse_budget(state, arg, record);
         return 0;
     case KEY_MATCH:
-        if (!is_any_name(arg)) {
-            opd_usage_error(state, "--match %s: no routine or operator has such a name; ops-debug ops lists them", arg);
-        }
-        record->match = arg;
+        parse_match(state, arg, record);
         return 0;
     case KEY_RANGE:
         parse_range(state, arg, record);

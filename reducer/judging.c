@@ -240,7 +240,7 @@ opd_verdict opd_ask(opd_search_state *state, const opd_case *candidate, opd_fail
     opd_ledger_count count = opd_ledger_counted(state->ledger, &key);
     if (count.runs > 0) {
         state->report->cached++;
-        *observed = state->observed;
+        *observed = *count.observed;
         return count.last;
     }
     return run_once(state, candidate, &key, observed);

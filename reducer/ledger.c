@@ -286,13 +286,14 @@ void opd_ledger_close(opd_ledger *ledger)
 
 opd_ledger_count opd_ledger_counted(const opd_ledger *ledger, const opd_ledger_key *key)
 {
-    opd_ledger_count count = { 0, 0, OPD_VERDICT_UNRESOLVED };
+    opd_ledger_count count = { .last = OPD_VERDICT_UNRESOLVED };
     for (int64_t i = *slot_of(ledger, key); i != NO_ENTRY; i = ledger->entries[i].next) {
         const entry *run = &ledger->entries[i];
         if (run->is_used) {
             count.runs++;
             count.same += run->verdict == OPD_VERDICT_SAME;
             count.last = run->verdict;
+            count.observed = &run->observed;
         }
     }
     return count;

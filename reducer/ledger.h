@@ -22,8 +22,9 @@ typedef struct opd_ledger_key {
 } opd_ledger_key;
 
 typedef struct opd_ledger_count {
-    uint32_t runs, same; /* used in this search */
-    opd_verdict last;    /* of the last used run; when runs > 0 */
+    uint32_t runs, same;         /* used in this search */
+    opd_verdict last;            /* of the last used run; when runs > 0, as the next one */
+    const opd_failure *observed; /* what it saw; until the next entry is added */
 } opd_ledger_count;
 
 typedef struct opd_ledger opd_ledger;
