@@ -146,11 +146,33 @@ static opd_verdict judge_flaky(opd_search_state *state, const opd_case *candidat
     }
 }
 
+/*
+ * Which element of an operand could not be read is not known, and what stands in for it can be read nowhere, in whatever form: one that steps
+ * otherwise, or not at all, would fail for a reason of its own.
+ */
+static bool keeps_unreadable(const opd_call *original, const opd_call *candidate)
+{
+    for (int i = 0; i < original->operand_count && i < candidate->operand_count; i++) {
+        const opd_tensor *was = &original->operands[i].view;
+        const opd_tensor *now = &candidate->operands[i].view;
+        bool is_unreadable = (original->operands[i].flags & OPD_OPERAND_UNREADABLE) != 0;
+        for (int k = 0; is_unreadable && k < was->rank && k < now->rank; k++) {
+            if (was->shape[k] > 1 && (now->shape[k] < 2 || now->stride[k] != was->stride[k])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static bool is_legal(const opd_search_state *state, const opd_case *candidate)
 {
     opd_call call = candidate->call;
     char text[256];
     const opd_operand *overflow = NULL;
+    if (!keeps_unreadable(&state->original.call, &call)) {
+        return false;
+    }
     if (opd_call_check(&call, text, sizeof(text), &overflow)) {
         return state->bad_arg == 0;
     }

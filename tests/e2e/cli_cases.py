@@ -72,8 +72,11 @@ def check_reduction(build, case, bundle, folder, environment):
         return
     assert code == 0, said
     dims, failure = document["call"]["dims"], document["failure"]
+    kept = document["call"]["attributes"]
     for name, value in want.get("dims", {}).items():
         assert dims[name] == value, f"reduced to {dims}"
+    for name, value in want.get("attributes", {}).items():
+        assert kept[name] == value, f"reduced to {kept}"
     for name, value in want.get("dims_at_most", {}).items():
         assert dims[name] <= value, f"reduced to {dims}"
     assert failure["outcome"] == want["outcome"] and failure["label"] == want["label"], failure
