@@ -46,11 +46,15 @@ def bundle_that_was_there_is_kept():
 
 
 def unrecorded_child_beside_recorded_calls_is_named():
-    """A BLAS in a process without the recorder is a gap; a process without a BLAS is none."""
-    other = "import ctypes, time; ctypes.CDLL('libopenblas.so.0'); time.sleep(15)"
-    program = f'{VICTIM} basic 3; env -i /usr/bin/python3 -ISc "{other}" & env -i /bin/sleep 15; wait'
-    done = ops_debug("record", "--json", "-o", folder(), "--", "/bin/sh", "-c", program)
-    document = json.loads(done.stderr)
+    """A BLAS in a process without the recorder is a gap; a process without a BLAS is none. Two looks tell, and how soon they come is the machine's affair: the
+    processes live longer until they were seen."""
+    for seconds in (1, 4, 16, 64):
+        other = f"import ctypes, time; ctypes.CDLL('libopenblas.so.0'); time.sleep({seconds})"
+        program = f'{VICTIM} basic 3; env -i /usr/bin/python3 -ISc "{other}" & env -i /bin/sleep {seconds}; wait'
+        done = ops_debug("record", "--json", "-o", folder(), "--", "/bin/sh", "-c", program)
+        document = json.loads(done.stderr)
+        if "trouble" in document and "(python3)" in document["trouble"]:
+            break
     assert document["calls"] == 3 and "(python3) ran without the recorder" in document["trouble"], document
     assert "openblas" in document["trouble"] and "sleep" not in document["trouble"], document
 

@@ -25,31 +25,13 @@ typedef struct parts {
     dnnl_memory_desc_t dst_layer, dst_iter, dst_iter_c;
 } parts;
 
-static const int forward_args[] = { DNNL_ARG_SRC_LAYER,
-                                    DNNL_ARG_SRC_ITER,
-                                    DNNL_ARG_SRC_ITER_C,
-                                    DNNL_ARG_WEIGHTS_LAYER,
-                                    DNNL_ARG_WEIGHTS_ITER,
-                                    DNNL_ARG_WEIGHTS_PEEPHOLE,
-                                    DNNL_ARG_WEIGHTS_PROJECTION,
-                                    DNNL_ARG_BIAS,
-                                    DNNL_ARG_DST_LAYER,
-                                    DNNL_ARG_DST_ITER,
-                                    DNNL_ARG_DST_ITER_C,
-                                    DNNL_ARG_WORKSPACE,
-                                    0 };
-static const int backward_args[] = { DNNL_ARG_SRC_LAYER,
-                                     DNNL_ARG_SRC_ITER,
-                                     DNNL_ARG_SRC_ITER_C,
-                                     DNNL_ARG_WEIGHTS_LAYER,
-                                     DNNL_ARG_WEIGHTS_ITER,
-                                     DNNL_ARG_WEIGHTS_PEEPHOLE,
-                                     DNNL_ARG_WEIGHTS_PROJECTION,
-                                     DNNL_ARG_BIAS,
-                                     DNNL_ARG_DST_LAYER,
-                                     DNNL_ARG_DST_ITER,
-                                     DNNL_ARG_DST_ITER_C,
-                                     DNNL_ARG_WORKSPACE,
+/* What both passes take; the backward one reads the forward one's results. */
+#define FORWARD_ARGS                                                                                                  \
+    DNNL_ARG_SRC_LAYER, DNNL_ARG_SRC_ITER, DNNL_ARG_SRC_ITER_C, DNNL_ARG_WEIGHTS_LAYER, DNNL_ARG_WEIGHTS_ITER,        \
+        DNNL_ARG_WEIGHTS_PEEPHOLE, DNNL_ARG_WEIGHTS_PROJECTION, DNNL_ARG_BIAS, DNNL_ARG_DST_LAYER, DNNL_ARG_DST_ITER, \
+        DNNL_ARG_DST_ITER_C, DNNL_ARG_WORKSPACE
+static const int forward_args[] = { FORWARD_ARGS, 0 };
+static const int backward_args[] = { FORWARD_ARGS,
                                      DNNL_ARG_DIFF_SRC_LAYER,
                                      DNNL_ARG_DIFF_SRC_ITER,
                                      DNNL_ARG_DIFF_SRC_ITER_C,

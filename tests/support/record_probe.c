@@ -253,6 +253,9 @@ int main(int count, char **words)
     if (count == 5 && strcmp(words[1], "content") == 0) {
         return put_content(words[2], words[3], strtoll(words[4], NULL, 10));
     }
-    fprintf(stderr, "record_probe run OUT [KEY=VALUE...] -- PROGRAM | recover OUT | dump BUNDLE\n");
+    fprintf(stderr, "record_probe run OUT [KEY=VALUE...] -- PROGRAM ARGUMENT...\n"
+                    "record_probe recover OUT\n"
+                    "record_probe dump BUNDLE\n"
+                    "record_probe content IN.opsb OUT.opsb VALUE\n");
     return 2;
 }
