@@ -3,7 +3,6 @@
  * ops-debug record: runs a program under the flight recorder and ends as the program ended.
  */
 #include <errno.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -143,33 +142,6 @@ static void check_levels(const struct argp_state *state, const opd_record_option
     }
 }
 
-/* Can the pattern match anything? As the recorder does: routines, operators, and primitives by name or kind ("pooling forward", "pooling"). */
-static bool is_any_name(const char *pattern)
-{
-    for (int i = 0; i < opd_op_count(); i++) {
-        const char *name = opd_op_at(i)->name;
-        char kind[OPD_NAME];
-        snprintf(kind, sizeof kind, "%.*s", (int)strcspn(name, " "), name);
-        if (fnmatch(pattern, name, 0) == 0 || fnmatch(pattern, kind, 0) == 0) {
-            return true;
-        }
-    }
-    for (int i = 0; i < opd_routine_count(); i++) {
-        if (fnmatch(pattern, opd_routine_at(i)->name, 0) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void parse_match(const struct argp_state *state, const char *arg, opd_record_options *record)
-{
-    if (!is_any_name(arg)) {
-        opd_usage_error(state, "--match %s: no routine or operator has such a name; ops-debug ops lists them", arg);
-    }
-    record->match = arg;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     opd_record_options *record = &((record_options *)state->input)->record;
@@ -191,7 +163,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         parse_budget(state, arg, record);
         return 0;
     case KEY_MATCH:
-        parse_match(state, arg, record);
+        record->match = arg;
         return 0;
     case KEY_RANGE:
         parse_range(state, arg, record);

@@ -41,7 +41,7 @@ UNKNOWN = [
     (["trace", *NORM, "--checkpoint-mode", "mean,median"], "LayerNormalization has no stage median; it has: mean variance normalized"),
     (["trace", *NORM, "--checkpoint-mode", ","], "--checkpoint-mode names no stage"), (["run", "--op", "Softmax", "--fill", "unifrm"], "none of: uniform"),
     (["run", "--op", "Softmax", "--reference", "troch"], "--reference troch"), (["replayy"], "did you mean replay?"), (["help", "runn"], "did you mean run?"),
-    (["record", "--match", "dgemmm", "--", "true"], "--match dgemmm: no routine or operator"), (["record", "--trigger", "nann", "--", "true"], "unknown trigger 'nann'"),
+    (["record", "--trigger", "nann", "--", "true"], "unknown trigger 'nann'"),
     (["replay", "fail.opsb", "--variant", "navie"], "Softmax has no variant navie"), (["reduce", "fail.opsb", "-o", "min.opsb", "--variant", "navie"], "has no variant navie"),
     (["diagnose", "fail.opsb", "--variant", "navie"], "has no variant navie"), (["attribute", "fail.opsb", "--range", "[0,0]", "--variant", "navie"], "has no variant navie"),
     (["trace", "fail.opsb", "--variant", "navie"], "has no variant navie"), (["replay", "fail.opsb", "--core", "Pentium"], "--core Pentium: OpenBLAS knows no such core"),
