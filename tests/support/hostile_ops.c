@@ -27,8 +27,15 @@ static void keep(const opd_call *call)
 
 static volatile int *volatile nowhere; /* NULL */
 
+static volatile bool is_to_crash, is_awaited;
+
 static opd_status define(opd_definition_work *work)
 {
+    while (
+        is_to_crash) { /* the thread that is left behind crashes now, and has the time it needs however busy the machine is */
+        is_awaited = true;
+        usleep(1000);
+    }
     const char *broken = getenv("OPD_TEST_BREAK");
     if (broken != NULL && strcmp(broken, "definition") == 0) {
         abort();
@@ -189,7 +196,9 @@ static void *write_later(void *unused)
 static void *crash_later(void *unused)
 {
     (void)unused;
-    usleep(1000);
+    while (!is_awaited) {
+        usleep(1000);
+    }
     abort();
 }
 
@@ -219,6 +228,7 @@ VARIANT(afterwards)
 {
     (void)workspace;
     keep(call);
+    is_to_crash = true;
     start(crash_later);
     return OPD_OK;
 }
