@@ -64,7 +64,7 @@ static const struct argp_option options[] = {
     { "match", KEY_MATCH, "GLOB", 0,
       "Only calls whose BLAS name without prefix or suffix (dgemm, also for cblas_dgemm and dgemm_64_) or whose operator (gemm) matches, such as '?gemm'",
       0 },
-    { "range", KEY_RANGE, "A:B", 0, "Only calls A to B of each thread", 0 },
+    { "range", KEY_RANGE, "A:B", 0, "Only calls A to B of each thread, from 1 on", 0 },
     { "sample", KEY_SAMPLE, "N", 0, "Keep the data of every N-th call only", 0 },
     { "sample-stats", KEY_SAMPLE_STATS, NULL, 0,
       "With --capture stats: statistics, and with them nan and inf, of the first 1024 elements of an operand and 1024 random ones; no digests of larger ones",
@@ -98,7 +98,7 @@ static void parse_range(const struct argp_state *state, const char *arg, opd_rec
     char *end = NULL;
     errno = 0;
     record->range_first = strtoull(arg, &end, 10);
-    bool is_bad = end == arg || *end != ':' || arg[0] == '-';
+    bool is_bad = end == arg || *end != ':' || arg[0] == '-' || record->range_first == 0;
     if (!is_bad) {
         const char *rest = end + 1;
         record->range_last = strtoull(rest, &end, 10);
@@ -106,7 +106,7 @@ static void parse_range(const struct argp_state *state, const char *arg, opd_rec
             end == rest || *end != '\0' || errno != 0 || record->range_first > record->range_last || rest[0] == '-';
     }
     if (is_bad) {
-        opd_usage_error(state, "--range: '%s' is not A:B with A <= B", arg);
+        opd_usage_error(state, "--range: '%s' is not A:B with 1 <= A <= B", arg);
     }
 }
 
@@ -308,6 +308,27 @@ static void mention_idle_triggers(const opd_record_options *record)
     }
 }
 
+/* What was asked for and has to do with operands, where none is read. */
+static void mention_void_settings(const opd_record_options *record)
+{
+    const opd_record_options usual = OPD_RECORD_OPTIONS_INIT;
+    const struct {
+        const char *flag;
+        bool is_given;
+    } settings[] = {
+        { "--budget", record->budget != usual.budget },    { "--sample", record->sample > 1 },
+        { "--first", record->first != usual.first },       { "--overhead", record->overhead != usual.overhead },
+        { "--no-write-tracking", record->ignores_writes },
+    };
+    bool reads_operands = record->capture >= OPD_CAPTURE_STATS || record->verify != 0;
+    for (size_t i = 0; i < OPD_COUNT(settings); i++) {
+        if (settings[i].is_given && !reads_operands) {
+            fprintf(stderr, "ops-debug: --capture %s reads no operand, so %s has no effect\n",
+                    opd_capture_name(record->capture), settings[i].flag);
+        }
+    }
+}
+
 /* Opened before the program starts, so that a bad path is known in time. */
 static FILE *open_report(const char *path)
 {
@@ -339,6 +360,7 @@ static int run_program(record_options *o, opd_record_report *report, FILE *file)
         mention_leftovers(&o->record);
         mention_old(o->record.out);
         mention_idle_triggers(&o->record);
+        mention_void_settings(&o->record);
     }
     opd_status status = opd_record_run(report, &o->record);
     if (status == OPD_E_NOMEM) { /* no room for two processes: the program goes first */

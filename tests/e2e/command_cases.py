@@ -92,6 +92,17 @@ def budget_out_of_range_is_a_usage_error_with_the_range():
     assert done.returncode == 0 and "3 calls in 1 thread" in done.stderr, done
 
 
+def settings_without_effect_are_named_at_the_start():
+    given = ["--sample", "3", "--budget", "1M", "--overhead", "5", "--first", "2", "--no-write-tracking"]
+    for level in ("counts", "meta"):
+        done = ops_debug("record", "-o", folder(), "--capture", level, *given, "--", "true")
+        for flag in (flag for flag in given if flag.startswith("--")):
+            assert f"--capture {level} reads no operand, so {flag} has no effect" in done.stderr, (flag, done.stderr)
+    assert "no effect" not in ops_debug("record", "-o", folder(), "--capture", "stats", *given, "--", "true").stderr
+    done = ops_debug("record", "-o", folder(), "--range", "0:0", "--", "true")
+    assert done.returncode == 2 and "1 <= A <= B" in done.stderr, done
+
+
 def triggers_that_a_level_cannot_fire_are_named_at_the_start():
     def first_line(*words):
         return ops_debug("record", *words, "-o", folder(), "--", VICTIM, "overflow", "1").stderr.splitlines()[0]
