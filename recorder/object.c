@@ -93,7 +93,8 @@ static void judge_name(opd_object_facts *out, const char *name)
             }
         }
         size_t rest = strlen(place + strlen(stems[i]));
-        bool is_like = rest <= 4 && place - name <= 16 && strstr(name, "batch") == NULL;
+        bool is_suffix = rest <= 4 || (rest <= 16 && name[strlen(name) - 1] == '_'); /* as Fortran's: dgemm_foo7_ */
+        bool is_like = is_suffix && place - name <= 16 && strstr(name, "batch") == NULL;
         if (is_like && out->unknown[0] == '\0') {
             snprintf(out->unknown, sizeof(out->unknown), "%s", name);
         }

@@ -230,6 +230,11 @@ def nothing_seen_is_explained():
     assert run.report["calls"] == "0" and "by handle" in run.why, run.why
     run = same_as_alone([os.path.join(TESTS, "ilp64_victim"), "odd"])
     assert run.report["calls"] == "0" and "stub_blas" in run.why, run.why
+    with tempfile.TemporaryDirectory() as folder:
+        library = os.path.join(folder, "libfoo.so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-xc", "-"], input="void dgemm_foo7_(void) {}", text=True, check=True)
+        run = same_as_alone([PYTHON, "-c", f"import ctypes; ctypes.CDLL({library!r})"])
+        assert run.report["calls"] == "0" and "under a name the recorder does not know: dgemm_foo7_" in run.why, run.why
     run = same_as_alone(["/bin/true"])
     assert run.why.startswith("no BLAS library was seen; nor would be a program that started without LD_PRELOAD"), run.why
     if os.path.exists(VICTIM + "_static"):
