@@ -11,7 +11,6 @@
 
 #include "document.h"
 #include "findings.h"
-#include "guest.h"
 #include "making.h"
 #include "phrases.h"
 #include "references.h"
@@ -233,15 +232,13 @@ static opd_status run_once(opd_case *item, opd_replay_result *result, bool *has_
 {
     opd_replay_options wish = o->replay;
     opd_making making = o->making;
+    making.timeout_ms = wish.timeout_ms;
     if (is_exact_data) {
         making.fill = small_integers;
         making.has_fill = true;
     }
     wish.is_exact_data = is_exact_data || (o->making.has_fill && o->making.fill.kind == OPD_FILL_INTEGERS);
-    opd_status status = making.library != NULL ? opd_guest_load(making.library, wish.timeout_ms) : OPD_OK;
-    if (status == OPD_OK) {
-        status = opd_making_case(item, &making);
-    }
+    opd_status status = opd_making_case(item, &making);
     if (status == OPD_OK) {
         status = opd_replay(result, NULL, item, NULL, &wish);
         *has_result = status == OPD_OK;

@@ -115,7 +115,7 @@ opd_status opd_making_find(const opd_op **out, const char *name)
 opd_status opd_making_case(opd_case *out, const opd_making *making)
 {
     const opd_op *op = NULL;
-    opd_status status = making->library != NULL ? opd_guest_load(making->library, 0) : OPD_OK;
+    opd_status status = making->library != NULL ? opd_guest_load(making->library, making->timeout_ms) : OPD_OK;
     if (status == OPD_OK) {
         status = opd_making_find(&op, making->op);
     }

@@ -52,6 +52,7 @@ typedef struct opd_making {
     opd_call_wish wish;
     const char *variant;
     const char *library;
+    uint32_t timeout_ms; /* of its entry point; 0 = the usual limit */
     uint64_t seed;
     opd_fill fill;
     bool has_fill;

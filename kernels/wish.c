@@ -95,17 +95,20 @@ static opd_status set_defaults(const struct wish *wish)
     return OPD_OK;
 }
 
+static void add_name(char *names, size_t size, opd_slice name)
+{
+    size_t used = strlen(names);
+    snprintf(names + used, size - used, "%s%.*s", used > 0 ? ", " : "", name.size, name.at);
+}
+
 static opd_status unknown_attribute(const struct wish *wish, opd_slice name)
 {
     char names[256] = "";
-    size_t used = 0;
-    for (int i = wish->plan->symbol_count; i < wish->plan->slot_count && used < sizeof names; i++) {
-        opd_slice known = wish->plan->values[i].name;
-        used +=
-            (size_t)snprintf(names + used, sizeof names - used, "%s%.*s", used > 0 ? ", " : "", known.size, known.at);
+    for (int i = wish->plan->symbol_count; i < wish->plan->slot_count; i++) {
+        add_name(names, sizeof names, wish->plan->values[i].name);
     }
     return opd_fail(OPD_E_NAME, "%s has no attribute %.*s; it has %s", wish->op->name, name.size, name.at,
-                    used > 0 ? names : "none");
+                    names[0] != '\0' ? names : "none");
 }
 
 static opd_status set_attributes(const struct wish *wish, const char *text)
@@ -168,11 +171,8 @@ static bool is_wanted_output(const char *outputs, opd_slice name)
 static opd_status unknown_output(const struct wish *wish, opd_slice name)
 {
     char names[256] = "";
-    size_t used = 0;
-    for (int i = wish->plan->input_count; i < wish->plan->operand_count && used < sizeof names; i++) {
-        opd_slice known = wish->plan->operands[i].name;
-        used +=
-            (size_t)snprintf(names + used, sizeof names - used, "%s%.*s", used > 0 ? ", " : "", known.size, known.at);
+    for (int i = wish->plan->input_count; i < wish->plan->operand_count; i++) {
+        add_name(names, sizeof names, wish->plan->operands[i].name);
     }
     return opd_fail(OPD_E_NAME, "%s has no output %.*s; it has %s", wish->op->name, name.size, name.at, names);
 }

@@ -106,8 +106,8 @@ static int complexity(double value)
 }
 
 /*
- * Is no element less simple than the fill's? Then what fewer elements are not 0 is not undone: with that a sweep that changes something makes the
- * largest complexity of an operand smaller, or keeps it and leaves more zeros or simpler values, and the sweeps come to an end.
+ * Is no element less simple than those of the fill? Then the fill is not tried: it would undo the zeros of the sweep before. So each sweep that changes
+ * something lowers the largest complexity, or leaves more zeros or simpler values under it, and the sweeps come to an end.
  */
 static bool is_as_simple(const opd_operand *operand, simple_fill fill)
 {

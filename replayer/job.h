@@ -149,13 +149,13 @@ typedef struct opd_job {
     char note[OPD_JOB_TEXT];  /* for the environment text */
 } opd_job;
 
-/* How people call the region OPD_JOB_WORKSPACE. */
 /* Is the operator's definition a user's, which may do anything? */
 static inline bool opd_job_has_own_definition(const opd_job *job)
 {
     return job->library[0] != '\0' && strcmp(job->call.domain, "blas") != 0;
 }
 
+/* How people call the region OPD_JOB_WORKSPACE. */
 static inline const char *opd_job_scratch_name(const opd_call *call)
 {
     return strcmp(call->domain, "dnnl") == 0 ? "scratchpad" : "workspace";

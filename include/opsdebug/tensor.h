@@ -22,21 +22,21 @@ extern "C" {
 #define OPD_MAX_RANK 8
 
 /* name, pinned number, bytes, bytes of one real component, text; numbers go into bundles and are never reused */
-#define OPD_DTYPE_LIST(X)     \
-    X(F16, 1, 2, 2, "f16")    \
-    X(BF16, 2, 2, 2, "bf16")  \
-    X(F32, 3, 4, 4, "f32")    \
-    X(F64, 4, 8, 8, "f64")    \
-    X(C64, 5, 8, 4, "c64")    \
-    X(C128, 6, 16, 8, "c128") \
-    X(I8, 7, 1, 1, "i8")      \
-    X(I16, 8, 2, 2, "i16")    \
-    X(I32, 9, 4, 4, "i32")    \
-    X(I64, 10, 8, 8, "i64")   \
-    X(U8, 11, 1, 1, "u8")     \
-    X(U16, 12, 2, 2, "u16")   \
-    X(U32, 13, 4, 4, "u32")   \
-    X(U64, 14, 8, 8, "u64")   \
+#define OPD_DTYPE_LIST(X)      \
+    X(F16, 1, 2, 2, "f16")     \
+    X(BF16, 2, 2, 2, "bf16")   \
+    X(F32, 3, 4, 4, "f32")     \
+    X(F64, 4, 8, 8, "f64")     \
+    X(C64, 5, 8, 4, "c64")     \
+    X(C128, 6, 16, 8, "c128")  \
+    X(I8, 7, 1, 1, "i8")       \
+    X(I16, 8, 2, 2, "i16")     \
+    X(I32, 9, 4, 4, "i32")     \
+    X(I64, 10, 8, 8, "i64")    \
+    X(U8, 11, 1, 1, "u8")      \
+    X(U16, 12, 2, 2, "u16")    \
+    X(U32, 13, 4, 4, "u32")    \
+    X(U64, 14, 8, 8, "u64")    \
     X(BOOL, 15, 1, 1, "bool")
 
 typedef enum opd_dtype {
@@ -46,18 +46,17 @@ typedef enum opd_dtype {
 #undef OPD_X
 } opd_dtype;
 
-OPD_PUBLIC size_t opd_dtype_size(opd_dtype dtype);      /* bytes of an element; 0 for an unknown code */
-OPD_PUBLIC const char *opd_dtype_name(opd_dtype dtype); /* "f32"; "?" for an unknown code */
-OPD_PUBLIC opd_dtype opd_dtype_parse(const char *text); /* OPD_DTYPE_NONE when unknown */
-opd_dtype opd_dtype_from_onnx(int64_t number);          /* TensorProto.DataType; OPD_DTYPE_NONE for those we have not */
-OPD_PUBLIC bool opd_dtype_is_float(opd_dtype dtype);    /* f16 bf16 f32 f64 c64 c128 */
+OPD_PUBLIC size_t opd_dtype_size(opd_dtype dtype);         /* bytes of an element; 0 for an unknown code */
+OPD_PUBLIC const char *opd_dtype_name(opd_dtype dtype);    /* "f32"; "?" for an unknown code */
+OPD_PUBLIC opd_dtype opd_dtype_parse(const char *text);    /* OPD_DTYPE_NONE when unknown */
+opd_dtype opd_dtype_from_onnx(int64_t number);             /* TensorProto.DataType; OPD_DTYPE_NONE for those we have not */
+OPD_PUBLIC bool opd_dtype_is_float(opd_dtype dtype);       /* f16 bf16 f32 f64 c64 c128 */
 OPD_PUBLIC bool opd_dtype_is_complex(opd_dtype dtype);
-OPD_PUBLIC opd_dtype opd_dtype_real(opd_dtype dtype); /* c64 -> f32, c128 -> f64, else itself */
+OPD_PUBLIC opd_dtype opd_dtype_real(opd_dtype dtype);      /* c64 -> f32, c128 -> f64, else itself */
 /* Distance of neighbouring numbers of a component at |value|, the smallest subnormal at least; 1 for integers. */
 OPD_PUBLIC double opd_dtype_ulp(opd_dtype dtype, double value);
-OPD_PUBLIC double opd_dtype_epsilon(
-    opd_dtype dtype); /* 2^(1-p) of one component: f32 2^-23, f64 2^-52, f16 2^-10, bf16 2^-7; 0 for integers */
-double opd_dtype_largest(opd_dtype dtype); /* finite value of one component; 0 for integers */
+OPD_PUBLIC double opd_dtype_epsilon(opd_dtype dtype);      /* 2^(1-p) of one component: f32 2^-23, f64 2^-52, f16 2^-10, bf16 2^-7; 0 for integers */
+double opd_dtype_largest(opd_dtype dtype);                 /* finite value of one component; 0 for integers */
 
 /*
  * One element as a number, both ways; integers beyond 2^53 round. re/im: im is 0 for real types. Storing to a float rounds once, to
@@ -87,22 +86,22 @@ typedef enum opd_mask_kind {
 } opd_mask_kind;
 
 typedef struct opd_mask {
-    uint8_t kind;       /* opd_mask_kind */
-    uint8_t unit;       /* the diagonal is not referenced */
-    uint8_t by_rows;    /* BAND: rows of the storage are rows of the matrix (row-major BLAS) */
-    uint8_t upper;      /* PACKED: upper triangle by columns (lower otherwise) */
-    int64_t kl, ku;     /* BAND */
+    uint8_t kind;    /* opd_mask_kind */
+    uint8_t unit;    /* the diagonal is not referenced */
+    uint8_t by_rows; /* BAND: rows of the storage are rows of the matrix (row-major BLAS) */
+    uint8_t upper;   /* PACKED: upper triangle by columns (lower otherwise) */
+    int64_t kl, ku;  /* BAND */
     int64_t rows, cols; /* BAND: of the matrix; PACKED: rows = n */
 } opd_mask;
 
 typedef struct opd_tensor {
-    void *data; /* address of element [0, ..., 0], which need not exist; NULL = not in memory */
+    void *data;      /* address of element [0, ..., 0], which need not exist; NULL = not in memory */
     opd_dtype dtype;
-    int32_t rank; /* 0 .. OPD_MAX_RANK; rank 0 has one element */
+    int32_t rank;    /* 0 .. OPD_MAX_RANK; rank 0 has one element */
     int64_t shape[OPD_MAX_RANK];
     int64_t stride[OPD_MAX_RANK]; /* in elements; any sign, 0 repeats */
     opd_mask mask;
-    void *storage; /* the allocation the view lies in; NULL = unknown */
+    void *storage;          /* the allocation the view lies in; NULL = unknown */
     uint64_t storage_bytes;
 } opd_tensor;
 
@@ -145,16 +144,15 @@ typedef struct opd_run {
 } opd_run;
 
 typedef struct opd_runs {
-    opd_tensor
-        walk; /* the normalised view: dims outermost first, strides positive; mask.kind says only which walk it is */
-    int64_t base; /* bytes from the original data to walk's element 0 */
+    opd_tensor walk;    /* the normalised view: dims outermost first, strides positive; mask.kind says only which walk it is */
+    int64_t base;       /* bytes from the original data to walk's element 0 */
     int64_t index[OPD_MAX_RANK];
-    int64_t offset;    /* bytes from the original data to the current inner dimension */
-    int64_t low, high; /* unvisited part of the current inner range under a mask */
+    int64_t offset;     /* bytes from the original data to the current inner dimension */
+    int64_t low, high;  /* unvisited part of the current inner range under a mask */
     /* Triangle or band, over walk's (outer o, inner x): exists when lower <= slope * o + x < upper, o and x not a hole. */
     int64_t slope, lower, upper;
     int64_t hole_outer, hole_inner; /* -1 = none */
-    int64_t outer_end;              /* outer indices from here on hold nothing */
+    int64_t outer_end;  /* outer indices from here on hold nothing */
     bool is_done;
 } opd_runs;
 
@@ -185,15 +183,15 @@ void opd_digest_print(char text[OPD_DIGEST_TEXT], const opd_digest *digest);
 
 /* Health of the existing elements; a complex element counts once per class over both its parts. */
 typedef struct opd_health {
-    uint64_t count; /* elements seen */
+    uint64_t count;     /* elements seen */
     uint64_t nan;
     uint64_t pos_inf;
     uint64_t neg_inf;
     uint64_t subnormal;
-    uint64_t zero;     /* elements equal to zero */
-    double min, max;   /* over finite components; +Inf, -Inf when there is none */
-    double mean;       /* of finite components, f64 sum */
-    int64_t first_nan; /* position in walk order; -1 = none */
+    uint64_t zero;      /* elements equal to zero */
+    double min, max;    /* over finite components; +Inf, -Inf when there is none */
+    double mean;        /* of finite components, f64 sum */
+    int64_t first_nan;  /* position in walk order; -1 = none */
     int64_t first_inf;
 } opd_health;
 

@@ -136,6 +136,12 @@ def texts_are_shown_and_not_obeyed(check):
     if done.returncode != 0 or done.stdout.count(b"a?[2Jb? c") != 4 or any(c < 32 and c != 10 for c in done.stdout):
         check.failed += 1
         print(f"show passes control characters on: {done}")
+    for words in ("show -v --all", "replay -v", "diagnose -v", "group -v", "diff escapes.opsb", "salvage -o saved.opsb", "pack -o packed.opsb"):
+        done = subprocess.run([check.build / "ops-debug", *words.split(), "escapes.opsb"], cwd=check.folder, capture_output=True, timeout=60)
+        said = done.stdout + done.stderr
+        if not said or any(c < 32 and c not in b"\n\t" or c == 127 for c in said):
+            check.failed += 1
+            print(f"{words} passes control characters on, or says nothing: {done}")
 
 
 def operators_and_selectors(check):
