@@ -79,7 +79,7 @@ void opd_dnnl_begin(opd_wrapped *frame, const opd_site *site, const opd_dnnl_exe
     const opd_control *control = opd_recorder.control;
     opd_slot *slot = opd_here_slot();
     uint64_t place = (uint64_t)(uintptr_t)frame;
-    void *addresses[OPD_MAX_OPERANDS] = { NULL };
+    void *addresses[OPD_MAX_OPERANDS]; /* as many as it has operands are set */
     frame->slot = NULL;
     if (slot == NULL || primitive->word_count == 0 || !primitive->is_watched || !opd_calls_enter(slot, place)) {
         return;
