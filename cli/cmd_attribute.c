@@ -21,6 +21,7 @@ typedef struct attribute_options {
     const char *path;
     int path_count;
     const char *range, *operand;
+    opd_region region; /* range, parsed */
 } attribute_options;
 
 static const struct argp_option options[] = {
@@ -37,6 +38,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case KEY_RANGE:
         o->range = arg;
+        if (opd_region_parse(&o->region, arg) != OPD_OK) {
+            opd_usage_error(state, "--%s", opd_error_text());
+        }
         return 0;
     case KEY_OPERAND:
         o->operand = arg;
@@ -249,10 +253,8 @@ static int run(const opd_command *self, int argc, char **argv)
     attribute_options o = { .making = OPD_MAKING_INIT };
     attribution of = { .output = -1 };
     opd_command_parse(self, &o.shared, argc, argv);
-    opd_status status = opd_region_parse(&of.region, o.range);
-    if (status == OPD_OK) {
-        status = opd_making_or_bundle(&of.item, &o.making, o.path, &o.shared);
-    }
+    of.region = o.region;
+    opd_status status = opd_making_or_bundle(&of.item, &o.making, o.path, &o.shared);
     if (status == OPD_OK) {
         status = find_output(&of, &o);
     }

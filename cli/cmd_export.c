@@ -121,6 +121,9 @@ static int run(const opd_command *self, int argc, char **argv)
         status = opd_source_open(&bundle, o.files.path, &o.shared);
     }
     if (status == OPD_OK) {
+        status = opd_source_check_left(bundle);
+    }
+    if (status == OPD_OK) {
         status = opd_view_export(&report, bundle, o.files.out, o.format);
     }
     opd_bundle_close(bundle);

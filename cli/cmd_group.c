@@ -105,6 +105,9 @@ static void add_all(opd_grouping *grouping, group_options *o)
         opd_bundle *bundle = NULL;
         opd_status status = opd_source_glance(&bundle, o->paths.items[i], &o->shared);
         if (status == OPD_OK) {
+            status = opd_source_check_left(bundle);
+        }
+        if (status == OPD_OK) {
             status = opd_grouping_add(grouping, bundle);
         }
         if (status != OPD_OK) {
@@ -161,7 +164,7 @@ const opd_command opd_command_group = {
     .summary = "Sort failures into groups of one cause each",
     .details =
         "Groups are ordered by count; the representative is the smallest case of its group. -v tells of every bundle why it\n"
-        "joined. A file that cannot be read is named and left out; the exit status is 3 then.",
+        "joined. A file that cannot be read, or in which damage left no call, is named and left out; the exit status is 3 then.",
     .examples = "  ops-debug group run/\n"
                 "  ops-debug group monday/ tuesday/ -v\n",
     .options = options,

@@ -43,9 +43,12 @@ static opd_status pack(bool *is_list, uint64_t *lost, const pack_options *o)
     if (status != OPD_OK) {
         return status;
     }
-    *is_list = o->store == NULL && strcmp(opd_bundle_header(bundle)->kind, "run") == 0 &&
-               opd_bundle_call_count(bundle) > 0 && !opd_source_keeps_operands(bundle);
+    status = opd_source_check_left(bundle);
+    *is_list = o->store == NULL && opd_source_is_list(bundle);
     opd_bundle_close(bundle);
+    if (status != OPD_OK) {
+        return status;
+    }
     return *is_list ? opd_salvage(&report, o->files.path, o->files.out, opd_loss_say, lost)
                     : opd_pack(o->files.path, o->files.out, o->store, opd_loss_say, lost);
 }

@@ -39,6 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     show_options *o = state->input;
     switch (key) {
     case KEY_CALL:
+        opd_selector_check(state, arg);
         o->call = arg;
         return 0;
     case KEY_ENVIRONMENT:

@@ -271,7 +271,7 @@ opd_status opd_conversion_check(const opd_conversion *files, opd_output_kind kin
 
 static char remark[1024];
 
-static void say_remark(void)
+void opd_remark_say(void)
 {
     if (remark[0] != '\0') {
         fprintf(stderr, "ops-debug: %s\n", remark);
@@ -283,13 +283,13 @@ void opd_remark(const char *format, ...)
 {
     static bool is_set_up;
     va_list arguments;
-    say_remark();
-    is_set_up = is_set_up || atexit(say_remark) == 0;
+    opd_remark_say();
+    is_set_up = is_set_up || atexit(opd_remark_say) == 0;
     va_start(arguments, format);
     vsnprintf(remark, sizeof remark, format, arguments);
     va_end(arguments);
     if (!is_set_up) {
-        say_remark();
+        opd_remark_say();
     }
 }
 
@@ -298,7 +298,8 @@ int opd_trouble(void)
     fprintf(stderr, "ops-debug: %s", opd_error_text());
     fprintf(stderr, remark[0] != '\0' ? " (%s)\n" : "%s\n", remark);
     remark[0] = '\0';
-    return opd_error_status() == OPD_E_NAME ? OPD_EXIT_USAGE : OPD_EXIT_TROUBLE;
+    bool is_usage = opd_error_status() == OPD_E_NAME || opd_error_status() == OPD_E_SYNTAX;
+    return is_usage ? OPD_EXIT_USAGE : OPD_EXIT_TROUBLE;
 }
 
 void opd_loss_say(void *count, const char *text)

@@ -99,10 +99,12 @@ opd_status opd_output_check(const char *flag, const char *out, const char *other
 /* The same for -o, against the bundle that is read. */
 opd_status opd_conversion_check(const opd_conversion *files, opd_output_kind kind);
 
-/* Prints the thread's error text as the program's one line; OPD_EXIT_USAGE of a name that nothing has, else OPD_EXIT_TROUBLE. */
+/* Prints the thread's error text as the program's one line; OPD_EXIT_USAGE of a name that nothing has and of a malformed text, else OPD_EXIT_TROUBLE. */
 int opd_trouble(void);
 /* A line for standard error when the command has ended; in the error's line when that is how it ends. Threads: the main one. */
 void opd_remark(const char *format, ...) OPD_PRINTF(1, 2);
+/* Says it now: what follows is of something else. */
+void opd_remark_say(void);
 /* An opd_loss_fn: a line on standard error for each tensor; context is a uint64_t that counts them. */
 void opd_loss_say(void *count, const char *text);
 

@@ -73,7 +73,7 @@ opd_status opd_region_parse(opd_region *out, const char *text)
         }
     }
     if (!is_legal || *skip(skip(at) + 1) != '\0') {
-        return opd_fail(OPD_E_INVALID,
+        return opd_fail(OPD_E_SYNTAX,
                         "range %s: wanted is a list such as [16, 70, 100..110], with .. for a whole dimension", text);
     }
     *out = region;

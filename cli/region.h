@@ -10,7 +10,7 @@ typedef struct opd_region {
     int64_t low[OPD_MAX_RANK], high[OPD_MAX_RANK]; /* ends excluded; high -1 = to the end of the dimension */
 } opd_region;
 
-/* Indices and ranges LOW..HIGH (both included), ".." for a whole dimension. errors: E_INVALID says where. */
+/* Indices and ranges LOW..HIGH (both included), ".." for a whole dimension. errors: E_SYNTAX. */
 opd_status opd_region_parse(opd_region *out, const char *text);
 /* Made to fit a view: dimensions that the text lacks are whole. errors: E_INVALID more dimensions than the view has, or beyond one. */
 opd_status opd_region_fit(opd_region *region, const char *name, const opd_tensor *view);

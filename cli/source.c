@@ -4,6 +4,7 @@
  */
 #include "source.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include <opsdebug/record.h>
 
 #include "phrases.h"
 
@@ -117,7 +120,7 @@ void opd_unread_add(opd_unread *unread, const char *path)
 {
     char text[1024];
     snprintf(text, sizeof text, "%s", opd_error_text());
-    fprintf(stderr, "ops-debug: %s\n", text);
+    (void)opd_trouble();
     if (append(&unread->paths, path) == OPD_OK && append(&unread->reasons, text) != OPD_OK) {
         opd_free(unread->paths.items[--unread->paths.count]);
     }
@@ -158,6 +161,7 @@ static opd_status open_bundle(opd_bundle **out, const char *path, const opd_shar
         return opd_fail(OPD_E_IO, "%s: is a directory; give one bundle in it (ops-debug show %s lists them)", path,
                         path);
     }
+    opd_remark_say();
     opd_status status = opd_bundle_open(out, path);
     if (status != OPD_OK) {
         /* The layer below may have named the path already. */
@@ -180,6 +184,22 @@ opd_status opd_source_open(opd_bundle **out, const char *path, const opd_shared 
 opd_status opd_source_glance(opd_bundle **out, const char *path, const opd_shared *shared)
 {
     return open_bundle(out, path, shared, true);
+}
+
+opd_status opd_source_check_left(const opd_bundle *bundle)
+{
+    const opd_bundle_state *state = opd_bundle_state_of(bundle);
+    bool is_list = strcmp(opd_bundle_header(bundle)->kind, "run") == 0;
+    bool is_growing = is_list && state->damaged == 0 && ends_with(opd_bundle_path(bundle), PARTIAL_SUFFIX);
+    if ((!state->is_partial && state->damaged == 0) || is_growing || opd_bundle_call_count(bundle) > 0) {
+        return OPD_OK;
+    }
+    for (uint32_t i = 0; i < opd_bundle_failure_count(bundle); i++) {
+        if (opd_bundle_failure(bundle, i)->call_number == 0) {
+            return OPD_OK;
+        }
+    }
+    return opd_fail(OPD_E_NOTFOUND, "%s: torn or damaged, and no call is left in it", opd_bundle_path(bundle));
 }
 
 static void attach_failure(opd_subject *subject, const opd_bundle *bundle)
@@ -234,6 +254,22 @@ bool opd_source_keeps_operands(const opd_bundle *bundle)
     return false;
 }
 
+bool opd_source_is_list(const opd_bundle *bundle)
+{
+    return strcmp(opd_bundle_header(bundle)->kind, "run") == 0 && opd_bundle_call_count(bundle) > 0 &&
+           !opd_source_keeps_operands(bundle);
+}
+
+void opd_source_keeping_options(char *text, size_t size, const opd_bundle *bundle)
+{
+    opd_capture level = OPD_CAPTURE_INPUTS;
+    const opd_header_info *header = opd_bundle_header(bundle);
+    bool is_low = opd_capture_parse(&level, header->capture) == OPD_OK && level < OPD_CAPTURE_INPUTS;
+    bool is_run = strcmp(header->kind, "run") == 0;
+    snprintf(text, size, "%s%s%s", is_low ? "--capture inputs" : "", is_low && is_run ? " " : "",
+             is_run ? "--trigger exit" : "");
+}
+
 /* Can every record of calls be read? */
 static opd_status check_calls(const opd_bundle *bundle)
 {
@@ -262,17 +298,20 @@ static opd_status find_failing(opd_subject *out, const opd_bundle *bundle)
         return opd_subject_at(out, bundle, 0);
     }
     if (count == 0) {
-        return opd_fail(OPD_E_NOTFOUND, "%s: holds no call", opd_bundle_path(bundle));
+        opd_status lost = opd_source_check_left(bundle);
+        return lost != OPD_OK ? lost : opd_fail(OPD_E_NOTFOUND, "%s: holds no call", opd_bundle_path(bundle));
     }
     opd_status status = check_calls(bundle);
     if (status != OPD_OK) {
         return status;
     }
     if (!opd_source_keeps_operands(bundle)) {
+        char options[48];
+        opd_source_keeping_options(options, sizeof options, bundle);
         return opd_fail(OPD_E_NOTFOUND,
-                        "%s: keeps no operands of its %" PRIu64
-                        " calls and no failing call; a failure bundle, or record --trigger exit, has them",
-                        opd_bundle_path(bundle), count);
+                        "%s: keeps no operands of its %" PRIu64 " calls and no failing call; a failure bundle%s%s%s",
+                        opd_bundle_path(bundle), count, options[0] != '\0' ? ", or record " : " has them", options,
+                        options[0] != '\0' ? ", has them" : "");
     }
     return opd_fail(OPD_E_NOTFOUND,
                     "%s: records no failing call; choose one of its %" PRIu64
@@ -280,18 +319,40 @@ static opd_status find_failing(opd_subject *out, const opd_bundle *bundle)
                     opd_bundle_path(bundle), count);
 }
 
-static bool parse_selector(const char *selector, uint64_t *thread, uint64_t *number)
+/* Digits only: neither sign nor blank. */
+static bool parse_number(uint64_t *out, const char **text)
 {
     char *end = NULL;
-    errno = 0;
-    *thread = 0;
-    *number = strtoull(selector, &end, 10);
-    if (end != selector && *end == ':') {
-        const char *rest = end + 1;
-        *thread = *number;
-        *number = strtoull(rest, &end, 10);
+    if (!isdigit((unsigned char)**text)) {
+        return false;
     }
-    return errno == 0 && end != selector && *end == '\0' && *number != 0;
+    errno = 0;
+    *out = strtoull(*text, &end, 10);
+    *text = end;
+    return errno == 0;
+}
+
+static bool parse_selector(const char *selector, uint64_t *thread, uint64_t *number)
+{
+    *thread = 0;
+    bool is_good = parse_number(number, &selector);
+    if (is_good && *selector == ':') {
+        selector++;
+        *thread = *number;
+        is_good = parse_number(number, &selector);
+    }
+    return is_good && *selector == '\0';
+}
+
+#define SELECTOR_ERROR "--call: '%s' is neither NUMBER nor THREAD:NUMBER"
+
+void opd_selector_check(const struct argp_state *state, const char *selector)
+{
+    uint64_t thread = 0;
+    uint64_t number = 0;
+    if (!parse_selector(selector, &thread, &number)) {
+        opd_usage_error(state, SELECTOR_ERROR, selector);
+    }
 }
 
 opd_status opd_subject_find(opd_subject *out, const opd_bundle *bundle, const char *selector)
@@ -302,7 +363,7 @@ opd_status opd_subject_find(opd_subject *out, const opd_bundle *bundle, const ch
     uint64_t thread = 0;
     uint64_t number = 0;
     if (!parse_selector(selector, &thread, &number)) {
-        return opd_fail(OPD_E_INVALID, "--call: '%s' is neither NUMBER nor THREAD:NUMBER", selector);
+        return opd_fail(OPD_E_SYNTAX, SELECTOR_ERROR, selector);
     }
     uint64_t found = UINT64_MAX;
     uint32_t first_thread = 0;

@@ -49,6 +49,12 @@ void opd_unread_done(opd_unread *unread);
  */
 opd_status opd_source_open(opd_bundle **out, const char *path, const opd_shared *shared);
 opd_status opd_source_glance(opd_bundle **out, const char *path, const opd_shared *shared);
+/*
+ * Has damage left anything to work on? A bundle that was written whole may be without calls, a list of a run's calls that is still
+ * written has none yet, and a failure need not have one.
+ * errors    E_NOTFOUND no call is left, and no failure that happened outside of calls.
+ */
+opd_status opd_source_check_left(const opd_bundle *bundle);
 
 /* The call a command is about, and its failure. */
 typedef struct opd_subject {
@@ -61,9 +67,11 @@ typedef struct opd_subject {
     opd_failure failure; /* outcome OPD_OUTCOME_OK when there is none */
 } opd_subject;
 
+/* Is it "NUMBER" or "THREAD:NUMBER", as `show` prints calls? Else ends the program by opd_usage_error. */
+void opd_selector_check(const struct argp_state *state, const char *selector);
 /*
- * Finds a call. selector: "NUMBER" or "THREAD:NUMBER" as `show` prints them; NULL = the first failing call, else the only call.
- * errors    E_NOTFOUND, E_INVALID (ambiguous, malformed); the text says what to give.
+ * Finds a call. selector: as opd_selector_check() has it; NULL = the first failing call, else the only call.
+ * errors    E_NOTFOUND, E_INVALID (ambiguous), E_SYNTAX; the text says what to give.
  */
 opd_status opd_subject_find(opd_subject *out, const opd_bundle *bundle, const char *selector);
 /* The subject at a position. */
@@ -77,6 +85,10 @@ bool opd_source_can_replay(const char *path);
 
 /* Is there any call whose operands can be found? */
 bool opd_source_keeps_operands(const opd_bundle *bundle);
+/* Is it the list of a run's calls, which keeps no operands? */
+bool opd_source_is_list(const opd_bundle *bundle);
+/* The options of record that would have kept the operands that this bundle lacks: "--trigger exit"; "" when none is known. */
+void opd_source_keeping_options(char *text, size_t size, const opd_bundle *bundle);
 /* Has the bundle expected values of any call? */
 bool opd_source_is_golden(const opd_bundle *bundle);
 /* Was the failure of a reduced bundle seen under guard pages? */

@@ -5,6 +5,7 @@
 #include "trial.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -22,6 +23,7 @@ error_t opd_trial_parse(int key, const char *arg, const struct argp_state *state
     }
     switch (key) {
     case OPD_KEY_CALL:
+        opd_selector_check(state, arg);
         options->call = arg;
         return 0;
     case OPD_KEY_TRIAL_VARIANT:
@@ -77,6 +79,18 @@ static opd_status learn_operator(opd_subject *subject, const opd_bundle *bundle,
     return status == OPD_OK ? opd_bundle_call(&subject->call, bundle, subject->position) : status;
 }
 
+/* Where the recording kept no inputs at all, that is the reason, not the operand that was looked for first. */
+static opd_status explain_missing(const opd_bundle *bundle, const opd_call *call)
+{
+    char options[48];
+    const char *store = getenv("OPSDEBUG_STORE");
+    opd_source_keeping_options(options, sizeof options, bundle);
+    if (options[0] == '\0' || (store != NULL && store[0] != '\0') || opd_source_keeps_operands(bundle)) {
+        return OPD_E_NOTFOUND;
+    }
+    return opd_fail(OPD_E_NOTFOUND, "%s: its inputs were not kept; record %s keeps them", call->name, options);
+}
+
 opd_status opd_trial_load(opd_case *out, const opd_bundle *bundle, opd_subject *subject,
                           const opd_replay_options *options)
 {
@@ -92,6 +106,9 @@ opd_status opd_trial_load(opd_case *out, const opd_bundle *bundle, opd_subject *
             call->name, call->domain);
     } else if (status == OPD_OK) {
         status = opd_case_load(out, bundle, call, CASE_LIMIT);
+    }
+    if (status == OPD_E_NOTFOUND) {
+        status = explain_missing(bundle, call);
     }
     if (status != OPD_OK) {
         return opd_fail_in(status, "%s: call %" PRIu64 " of thread %u", opd_bundle_path(bundle), call->number,

@@ -26,7 +26,7 @@ struct wish {
 static opd_status wrong_attribute(const struct wish *wish, const opd_plan_value *expected, opd_slice text,
                                   const char *what)
 {
-    return opd_fail(OPD_E_INVALID, "%s: %.*s is %s, not %.*s", wish->op->name, expected->name.size, expected->name.at,
+    return opd_fail(OPD_E_SYNTAX, "%s: %.*s is %s, not %.*s", wish->op->name, expected->name.size, expected->name.at,
                     what, text.size, text.at);
 }
 
@@ -41,7 +41,7 @@ static opd_status set_word(opd_value *value, const struct wish *wish, const opd_
         value->i = i;
     }
     if (!is_known) {
-        return opd_fail(OPD_E_INVALID, "%s: %.*s is one of %.*s, not %.*s", wish->op->name, expected->name.size,
+        return opd_fail(OPD_E_SYNTAX, "%s: %.*s is one of %.*s, not %.*s", wish->op->name, expected->name.size,
                         expected->name.at, expected->words.size, expected->words.at, text.size, text.at);
     }
     if (text.size >= (int)sizeof value->text) {
@@ -123,7 +123,7 @@ static opd_status set_attributes(const struct wish *wish, const char *text)
             return unknown_attribute(wish, name);
         }
         if (equals == NULL) {
-            return opd_fail(OPD_E_INVALID, "%s: attributes are NAME=VALUE with commas between them, not %.*s",
+            return opd_fail(OPD_E_SYNTAX, "%s: attributes are NAME=VALUE with commas between them, not %.*s",
                             wish->op->name, item.size, item.at);
         }
         opd_slice value = opd_slice_trim((opd_slice){ equals + 1, (int)(item.at + item.size - equals) - 1 });
@@ -259,14 +259,14 @@ static opd_status read_shape(opd_tensor *out, const struct wish *wish, const opd
     }
     out->dtype = size > 0 ? opd_dtype_parse(word) : OPD_DTYPE_NONE;
     if (rank < 0 || (size > 0 && out->dtype == OPD_DTYPE_NONE)) {
-        return opd_fail(OPD_E_INVALID, "%s: the shape of %s is [2,3] or f32[2,3] of at most 8 dimensions, not %.*s",
+        return opd_fail(OPD_E_SYNTAX, "%s: the shape of %s is [2,3] or f32[2,3] of at most 8 dimensions, not %.*s",
                         wish->op->name, operand->name, text.size, text.at);
     }
     out->rank = rank;
     for (int d = 0; d < rank; d++) {
         out->shape[d] = shape[d];
         if (shape[d] < 0) {
-            return opd_fail(OPD_E_INVALID, "%s: a dimension of %s is negative: %.*s", wish->op->name, operand->name,
+            return opd_fail(OPD_E_SYNTAX, "%s: a dimension of %s is negative: %.*s", wish->op->name, operand->name,
                             text.size, text.at);
         }
     }

@@ -300,7 +300,8 @@ typedef struct opd_call_wish {
 } opd_call_wish;
 /*
  * A bound call without data.
- * errors    E_INVALID names the operand, attribute or dtype that does not fit, and what would; E_NAME no attribute or output of that name.
+ * errors    E_INVALID names the operand, attribute or dtype that does not fit, and what would; E_NAME no attribute or output of that name; E_SYNTAX a text
+ *           that is no shape, no value of the attribute's kind.
  */
 opd_status opd_call_make(opd_call *out, const opd_op *op, const opd_call_wish *wish);
 

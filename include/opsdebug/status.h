@@ -35,7 +35,8 @@ extern "C" {
     X(E_TIMEOUT, 10, "the time limit was reached")                             \
     X(E_CHILD, 11, "a helper process ended without an answer")                 \
     X(E_NOFAILURE, 12, "the failure does not come back")                       \
-    X(E_NAME, 13, "no operator, variant, attribute or stage has that name")
+    X(E_NAME, 13, "no operator, variant, attribute or stage has that name")    \
+    X(E_SYNTAX, 14, "a text is not in the form that is wanted")
 
 typedef enum opd_status {
 #define OPD_X(name, number, text) OPD_##name = (number),

@@ -103,6 +103,66 @@ def torn_and_damaged(check, whole):
         check.run([*command, "--call", "2"], 3, ["cut.opsb"], lines=None)
 
 
+def nothing_is_left(check, whole):
+    """Where damage has left no call, what works on calls says so and writes nothing; what is there can still be shown and saved."""
+    def left(size):
+        (check.folder / "cut.opsb").write_bytes(whole[:size])
+        done = subprocess.run([check.build / "ops-debug", "show", "--json", "cut.opsb"], cwd=check.folder, capture_output=True, text=True)
+        found = json.loads(done.stdout) if done.returncode == 0 else {"calls": [], "failures": []}
+        return done.returncode, len(found["calls"]), len(found["failures"])
+
+    kinds = {}
+    for size in range(len(whole), 0, -16):
+        kinds.setdefault(left(size), size)
+    for kind in ((0, 0, 1), (0, 0, 0)):  # with and without the failure whose call is lost
+        (check.folder / "cut.opsb").write_bytes(whole[:kinds[kind]])
+        shutil.copy(check.folder / "cut.opsb", check.folder / "cut2.opsb.partial")
+        for command in ("replay", "reduce", "group", "diagnose", "pack", "export"):
+            check.run([a.format("cut.opsb") for a in COMMANDS[command]], 3, ["cut.opsb: torn or damaged, and no call is left in it (cut.opsb: ", "salvage"])
+        check.run(["group", "nan.opsb", "cut.opsb", "cut2.opsb.partial"], 3, ["ops-debug: cut.opsb: torn", "ops-debug: cut2.opsb.partial: torn"], lines=2)
+        done = subprocess.run([check.build / "ops-debug", "group", "--json", "nan.opsb", "cut.opsb"], cwd=check.folder, capture_output=True, text=True)
+        found = json.loads(done.stdout)
+        if done.returncode != 3 or len(found["groups"]) != 1 or "no call is left" not in found["unread"][0]["error"]:
+            check.failed += 1
+            print(f"group --json of a whole and a torn bundle: {done}")
+        check.run(["show", "cut.opsb"], 0, ["cut.opsb", "salvage"])
+        check.run(["salvage", "cut.opsb", "-o", "left.opsb"], 0, lines=0)
+        # What is whole and has no call is no damage.
+        check.run(["show", "left.opsb"], 0, lines=0)
+        check.run(["group", "left.opsb"], 0, lines=0)
+        for name in ("left.csv", "left2.opsb"):
+            check.run(["export" if name.endswith("csv") else "pack", "left.opsb", "-o", name], 0, lines=0)
+            (check.folder / name).unlink()
+        (check.folder / "left.opsb").unlink()
+    (check.folder / "cut2.opsb.partial").unlink()
+    # A list that is still written has no call yet.
+    subprocess.run([check.build / "tests/make_bundle", "list", check.folder / "list.opsb"], check=True)
+    growing = (check.folder / "list.opsb").read_bytes()
+    size = next(s for s in range(100, len(growing)) if b"solve input.dat" in growing[:s])
+    ends = [s for s in range(size, size + 400) if whole_records_only(check, growing[:s])]
+    (check.folder / "run-1.opsb.partial").write_bytes(growing[:ends[0]])
+    check.run(["group", "run-1.opsb.partial"], 0, ["not complete"])
+    (check.folder / "run-1.opsb.partial").rename(check.folder / "run-1.opsb")
+    check.run(["group", "run-1.opsb"], 3, ["no call is left"])
+
+
+def whole_records_only(check, content):
+    (check.folder / "part.opsb.partial").write_bytes(content)
+    done = subprocess.run([check.build / "ops-debug", "show", "part.opsb.partial"], cwd=check.folder, capture_output=True, text=True)
+    (check.folder / "part.opsb.partial").unlink()
+    return done.returncode == 0 and "damaged" not in done.stderr
+
+
+def inputs_that_no_recording_kept(check):
+    """A list of a run's calls has no operands, whichever way it is asked; the line names the options of record that keep them."""
+    for kind, options in (("list", "--trigger exit"), ("list-meta", "--capture inputs --trigger exit")):
+        subprocess.run([check.build / "tests/make_bundle", kind, check.folder / "run-4711.opsb"], check=True)
+        for command in (["replay"], ["replay", "--guard"], ["reduce", "-o", "out.opsb"]):
+            check.run([*command, "run-4711.opsb"], 3, ["run-4711.opsb: keeps no operands of its 2 calls", f", or record {options}, has them"])
+            check.run([*command, "run-4711.opsb", "--call", "2"], 3, [f"call 2 of thread 4712: zgemm: its inputs were not kept; record {options} keeps them"])
+        check.run(["diagnose", "run-4711.opsb", "--call", "2"], 0, [f"its inputs were not kept; record {options} keeps them"])
+
+
 def flipped_tensor(check, whole):
     """Flipping a byte of a tensor's record loses that record only; replay names what it lacks."""
     seen = 0
@@ -149,7 +209,8 @@ def operators_and_selectors(check):
     check.run(["replay", "unknown-operator.opsb"], 3, ["Frobnicate", "unknown"])
     check.run(["reduce", "unknown-operator.opsb", "-o", "out.opsb"], 3, ["Frobnicate", "unknown"])
     check.run(["show", "nan.opsb", "--call", "77"], 3, ["77"])
-    check.run(["replay", "nan.opsb", "--call", "none"], 3, ["none"])
+    check.run(["replay", "nan.opsb", "--call", "4712:77"], 3, ["no call 4712:77"])
+    check.run(["replay", "nan.opsb", "--call", "0"], 3, ["no call 0"])
     check.run(["replay", "nan.opsb", "--library", "./no-such-library.so"], 3, ["no-such-library"])
     check.run(["replay", "nan.opsb", "--core", "Pentium"], 2, ["ops-debug replay: --core Pentium: OpenBLAS knows no such core"], lines=None)
     for library in ("blis", "netlib", "naive"):  # no library to choose a core of
@@ -278,6 +339,8 @@ def main():
         whole = make_inputs(build, folder)
         bad_files(check)
         torn_and_damaged(check, whole)
+        nothing_is_left(check, whole)
+        inputs_that_no_recording_kept(check)
         flipped_tensor(check, whole)
         texts_are_shown_and_not_obeyed(check)
         operators_and_selectors(check)

@@ -49,6 +49,39 @@ UNKNOWN = [
 ]
 
 
+# Options that take a number: command, option, beside it; of each, texts that are none.
+NUMBERS = [(command, "--call", ["fail.opsb"]) for command in ("show", "replay", "reduce", "diagnose")] + [
+    (command, option, ["fail.opsb"]) for command in ("replay", "reduce", "diagnose") for option in ("--threads", "--repeat", "--timeout")] + [
+    ("replay", "--jobs", ["fail.opsb"]), ("reduce", "--budget", ["fail.opsb", "-o", "min.opsb"]),
+    *[("run", option, ["--op", "Relu"]) for option in ("--repeat", "--threads", "--timeout", "--seed", "--abs-err", "--rel-err")],
+    *[("selftest", option, []) for option in ("--seed", "--healthy", "--jobs")], *[("validate", option, ["--op", "Relu"]) for option in ("--jobs", "--seed")],
+    *[(command, "--seed", ["--op", "Relu"]) for command in ("trace", "attribute")], ("trigger", "--timeout", ["1"]),
+    *[("record", option, ["-o", "out", "--", "true"]) for option in ("--budget", "--range", "--sample", "--first", "--overhead", "--verify", "--bundles", "--per-failure")],
+]
+NO_NUMBERS = ("x", "", "-1", "1x", "nan", "1:", "99999999999999999999x")
+# Numbers within a text.
+WITHIN = [
+    (["attribute", "--op", "Relu", "--range", "x"], "--range x: wanted is a list"), (["attribute", "--op", "Relu", "--range", "[1,x]"], "--range [1,x]"),
+    (["run", "--op", "Relu", "--input-shapes", "[x]"], "not [x]"), (["run", "--op", "Relu", "--input-shapes", "[2,-3]"], "negative"),
+    (["trace", *NORM, "--input-shapes", "[3"], "not [3"), (["run", "--op", "Softmax", "--attrs", "axis=x"], "axis is a whole number, not x"),
+    (["run", *NORM, "--attrs", "epsilon=x"], "epsilon is a number, not x"), (["run", "--op", "Softmax", "--attrs", "axis"], "NAME=VALUE"),
+    (["replay", "fail.opsb", "--call", "1:x"], "neither NUMBER nor THREAD:NUMBER"), (["show", "fail.opsb", "--call", " 1"], "neither NUMBER nor"),
+    (["record", "--trigger", "timeout=x", "--", "true"], "timeout"), (["trigger", "x"], "x"), (["run", "--op", "Relu", "--fill", "constant:x"], "--fill constant:x"),
+]
+
+
+def malformed_numbers_are_errors_of_usage():
+    for command, option, beside in NUMBERS:
+        for text in NO_NUMBERS:
+            done = call(command, f"{option}={text}", *beside)
+            assert done.returncode == 2 and done.stdout == "", (command, option, text, done.returncode, done.stdout, done.stderr)
+            assert len(done.stderr.splitlines()) == 1 and (text == "" or text in done.stderr), (command, option, text, done.stderr)
+    for words, part in WITHIN:
+        done = call(*words)
+        assert done.returncode == 2 and done.stdout == "" and len(done.stderr.splitlines()) == 1 and part in done.stderr, (words, done)
+    assert sorted(path.name for path in FOLDER.iterdir()) == ["fail.opsb"], "something was written"
+
+
 def names_that_nothing_has_are_errors_of_usage():
     for words, part in UNKNOWN:
         done = call(*words)
@@ -83,7 +116,7 @@ def contracts_tell_workspace_and_threads():
 
 done = call("run", "--op", "Softmax", "--variant", "faulty-softmax_no_max", "--fill", "constant:100", "--input-shapes", "[2,5]", "--save", "fail.opsb")
 assert done.returncode == 1, (done.stdout, done.stderr)
-for test in (names_that_nothing_has_are_errors_of_usage, what_is_there_but_cannot_be_run_is_no_error_of_usage, a_domain_may_stand_before_the_operator,
-             contracts_tell_workspace_and_threads):
+for test in (malformed_numbers_are_errors_of_usage, names_that_nothing_has_are_errors_of_usage, what_is_there_but_cannot_be_run_is_no_error_of_usage,
+             a_domain_may_stand_before_the_operator, contracts_tell_workspace_and_threads):
     test()
     print(f"ok: {test.__name__}")

@@ -19,7 +19,6 @@ static opd_header_info header_of(const char *kind)
     snprintf(header.kind, sizeof header.kind, "%s", kind);
     snprintf(header.program, sizeof header.program, "solve");
     snprintf(header.command, sizeof header.command, "solve input.dat");
-    snprintf(header.capture, sizeof header.capture, "inputs");
     return header;
 }
 
@@ -70,6 +69,25 @@ static opd_status write_gemm(opd_writer *writer, int64_t n, uint64_t number, dou
         status = opd_writer_call_with_data(writer, &item.call);
     }
     opd_case_done(&item);
+    return status;
+}
+
+/* Two calls as the list of a run has them: no operand's data. */
+static opd_status write_list(opd_writer *writer)
+{
+    opd_status status = OPD_OK;
+    for (uint64_t i = 1; i <= 2 && status == OPD_OK; i++) {
+        opd_case item = { 0 };
+        status = make_gemm(&item, 3, i, 2.0);
+        for (int k = 0; status == OPD_OK && k < item.call.operand_count; k++) {
+            opd_operand *operand = &item.call.operands[k];
+            operand->before = opd_tensor_digest(&operand->view);
+        }
+        if (status == OPD_OK) {
+            status = opd_writer_call(writer, &item.call);
+        }
+        opd_case_done(&item);
+    }
     return status;
 }
 
@@ -140,13 +158,16 @@ static const struct {
     const char *kind;
     uint32_t version;
     opd_status (*write)(opd_writer *writer);
+    const char *capture;
 } kinds[] = {
-    { "nan", "failure", OPD_FORMAT_VERSION, write_nan },
-    { "fine", "run", OPD_FORMAT_VERSION, write_fine },
-    { "several", "run", OPD_FORMAT_VERSION, write_several },
-    { "unknown-operator", "failure", OPD_FORMAT_VERSION, write_unknown },
-    { "escapes", "a\033[2Jb", OPD_FORMAT_VERSION, write_escapes },
-    { "other-version", "failure", OPD_FORMAT_VERSION + 98, write_nan },
+    { "nan", "failure", OPD_FORMAT_VERSION, write_nan, "inputs" },
+    { "fine", "run", OPD_FORMAT_VERSION, write_fine, "inputs" },
+    { "list", "run", OPD_FORMAT_VERSION, write_list, "inputs" },
+    { "list-meta", "run", OPD_FORMAT_VERSION, write_list, "meta" },
+    { "several", "run", OPD_FORMAT_VERSION, write_several, "inputs" },
+    { "unknown-operator", "failure", OPD_FORMAT_VERSION, write_unknown, "inputs" },
+    { "escapes", "a\033[2Jb", OPD_FORMAT_VERSION, write_escapes, "inputs" },
+    { "other-version", "failure", OPD_FORMAT_VERSION + 98, write_nan, "inputs" },
 };
 
 int main(int argc, char **argv)
@@ -158,6 +179,7 @@ int main(int argc, char **argv)
         opd_writer *writer = NULL;
         opd_header_info header = header_of(kinds[i].kind);
         header.version = kinds[i].version;
+        snprintf(header.capture, sizeof header.capture, "%s", kinds[i].capture);
         opd_status status = opd_writer_open(&writer, argv[2], &header);
         if (status == OPD_OK) {
             status = opd_writer_thread(writer, 4711, THREAD, "solver");
