@@ -13,6 +13,7 @@
 #include "elf_names.h"
 
 #define WRAPPERS_MAX 4096u
+#define ELSEWHERE    ((uintptr_t)1) /* in a cookie: the object is of another name space than the program (dlmopen) */
 
 static opd_audit_port *port;
 static opd_elf_names own; /* of the preloaded object */
@@ -64,10 +65,15 @@ unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
 {
     opd_elf_names object;
     *cookie = 0;
-    if (space != LM_ID_BASE || !opd_elf_names_of(&object, map)) {
-        return LA_FLG_BINDFROM; /* the recorder's wrappers are of the first name space */
+    if (!opd_elf_names_of(&object, map)) {
+        return LA_FLG_BINDFROM;
     }
     *cookie = (uintptr_t)map;
+    if (space !=
+        LM_ID_BASE) { /* the wrappers are of the first name space, where a routine from here may be looked up */
+        *cookie |= ELSEWHERE;
+        return LA_FLG_BINDFROM | (may_define_routine(&object) ? LA_FLG_BINDTO : 0u);
+    }
     if (port == NULL && object.soname != NULL && opd_elf_is(object.soname, OPD_PRELOAD_SONAME)) {
         meet_recorder(&object);
     }
@@ -92,10 +98,10 @@ uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintp
 {
     (void)index;
     opd_audit_bind *bind = port != NULL ? atomic_load(&port->bind) : NULL;
-    if (bind == NULL || *from == 0 || *to == 0) {
+    if (bind == NULL || *from == 0 || *to == 0 || (*from & ELSEWHERE) != 0) {
         return symbol->st_value;
     }
-    return bind(name, symbol->st_value, (const struct link_map *)*from, (const struct link_map *)*to,
+    return bind(name, symbol->st_value, (const struct link_map *)*from, (const struct link_map *)(*to & ~ELSEWHERE),
                 (*flags & LA_SYMB_DLSYM) != 0);
 }
 // NOLINTEND(readability-inconsistent-declaration-parameter-name, readability-non-const-parameter)

@@ -545,6 +545,7 @@ void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wa
     }
     opd_drain_close(collector, watched);
     opd_tally_end(collector, watched);
+    opd_explain_end(collector, watched->process);
     watched->is_done = true;
     unlink(watched->path);
     opd_wreck_remove(watched->path);

@@ -279,6 +279,9 @@ bool opd_launch_find(char *path, size_t size, const char *name);
 
 /* Is the process the ancestor, or started by it, directly or not? */
 bool opd_explain_is_descendant(int pid, int ancestor);
+/* Adds to gaps what a process that has ended may have called unseen. */
+void opd_explain_end(opd_collector *collector, const opd_process *process);
+
 /* Fills report->why_nothing. */
 void opd_explain_nothing(opd_collector *collector, const opd_record_options *options);
 /* Notes descendants of the program that run without the recorder. */

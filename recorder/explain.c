@@ -177,6 +177,21 @@ static bool is_same_file(const char *a, const char *b)
     return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
+/* The first BLAS of a process that no call can come from. */
+static void explain_elsewhere(char *text, size_t size, const opd_process *process)
+{
+    uint32_t count = atomic_load(&process->module_count);
+    for (uint32_t i = 0; i < count && i < OPD_PROCESS_MODULES; i++) {
+        const opd_shared_module *module = &process->modules[i];
+        if (atomic_load(&module->is_ready) != 0 && module->is_elsewhere != 0) {
+            add(text, size,
+                "%.511s was loaded into a name space of its own (dlmopen), where calls are not seen; after dlopen they would be",
+                module->path);
+            return;
+        }
+    }
+}
+
 /* Objects that were in a process which made no recorded call. */
 static void explain_objects(char *text, size_t size, const opd_watched *watched, const char *program)
 {
@@ -186,8 +201,9 @@ static void explain_objects(char *text, size_t size, const opd_watched *watched,
         char path[512];
         opd_object_facts facts;
         snprintf(path, sizeof(path), "%.511s", process->modules[i].path);
-        if (strstr(path, "opsdebug-preload") != NULL || is_same_file(path, program)) {
-            continue; /* of the program it has been said */
+        if (strstr(path, "opsdebug-preload") != NULL || is_same_file(path, program) ||
+            process->modules[i].is_elsewhere != 0) {
+            continue; /* of the program it has been said, of the others it is said below */
         }
         opd_object_examine(&facts, path, true);
         if (facts.defines[0] != '\0') {
@@ -199,6 +215,7 @@ static void explain_objects(char *text, size_t size, const opd_watched *watched,
             add(text, size, "%s exports its BLAS under a name the recorder does not know: %s", path, facts.unknown);
         }
     }
+    explain_elsewhere(text, size, process);
 }
 
 /* Processes, or threads, that had the recorder and no memory for their rings. */
@@ -212,6 +229,11 @@ static bool explain_room(char *text, size_t size, const opd_collector *collector
             collector->directory);
     }
     return count > 0;
+}
+
+void opd_explain_end(opd_collector *collector, const opd_process *process)
+{
+    explain_elsewhere(collector->gaps, sizeof(collector->gaps), process);
 }
 
 void opd_explain_nothing(opd_collector *collector, const opd_record_options *options)

@@ -81,7 +81,7 @@ __attribute__((destructor)) static void unload(void)
 {
     const opd_here *here = &opd_recorder;
     if (here->guard != NULL && here->pid == getpid() && atomic_load(&here->guard->epoch) == 0 &&
-        opd_module_is_blas_loaded()) {
+        (opd_module_is_blas_loaded() || opd_module_is_blas_elsewhere())) {
         opd_here_attach();
     }
     if (here->guard == NULL || atomic_load(&here->guard->epoch) <= 1 || here->process == NULL) {
@@ -91,5 +91,6 @@ __attribute__((destructor)) static void unload(void)
     if (!has_calls(here->process)) { /* but perhaps seeds or marks */
         opd_module_note_all();
     }
+    opd_module_note_elsewhere();
     atomic_store(&here->process->is_ended, 1);
 }

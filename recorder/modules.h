@@ -24,8 +24,13 @@ bool opd_module_is_blas(void *handle, const struct dl_find_object *object);
 bool opd_module_is_blas_next(void);
 /* Has any loaded object the name of one? It may have been loaded for nobody but its user. */
 bool opd_module_is_blas_loaded(void);
+/* Is one in a name space other than the program's (dlmopen)? */
+bool opd_module_is_blas_elsewhere(void);
 
 /* Enters all loaded objects as bystanders, for a process that ends without a recorded call. */
 void opd_module_note_all(void);
+
+/* Enters the BLAS of each other name space that no recorded call went to: what is called inside there is not seen. */
+void opd_module_note_elsewhere(void);
 
 #endif

@@ -17,6 +17,7 @@
 
 #define TARGETS_MAX 4096u /* pairs of routine and calling object */
 #define OBJECTS_MAX 512u  /* loaded objects that are searched */
+#define SPACES_MAX  16    /* name spaces that glibc has (DL_NNS) */
 
 static opd_target pool[TARGETS_MAX]; /* untouched pages cost nothing */
 static _Atomic uint32_t pool_used;
@@ -47,11 +48,28 @@ static bool accept(finding *found, void *symbol)
     return true;
 }
 
+/* Does handle mean that object? The same file may be loaded into several name spaces. */
+static bool is_handle_of(void *handle, const struct dl_find_object *object)
+{
+    struct link_map *map = NULL;
+    return handle != NULL && dlinfo(handle, RTLD_DI_LINKMAP, (void *)&map) == 0 && map == object->dlfo_link_map;
+}
+
 /* A handle of an object that is loaded already; NULL for the executable. The reference is kept on purpose. */
 static void *handle_of(const struct dl_find_object *object)
 {
     const char *name = object->dlfo_link_map->l_name;
-    return name == NULL || name[0] == '\0' ? NULL : dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    if (name == NULL || name[0] == '\0') {
+        return NULL;
+    }
+    void *handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    for (Lmid_t space = LM_ID_BASE + 1; !is_handle_of(handle, object) && space < SPACES_MAX; space++) {
+        if (handle != NULL) {
+            dlclose(handle);
+        }
+        handle = dlmopen(space, name, RTLD_LAZY | RTLD_NOLOAD);
+    }
+    return handle;
 }
 
 /* Looked up in what the calling object was linked with. */

@@ -84,6 +84,7 @@ typedef struct opd_shared_module {
     int32_t threads;
     uint32_t is_blas;      /* exports BLAS or LAPACK names */
     uint32_t is_bystander; /* noted at exit of a process without calls */
+    uint32_t is_elsewhere; /* a BLAS in another name space, to which no recorded call went */
     uint64_t start, end;
     char path[512];
     char core[32];

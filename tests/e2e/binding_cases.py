@@ -43,6 +43,27 @@ def every_library_of_three_gets_its_own_calls():
         assert run.report["audited"] == run.report["processes"] == "1", run.report
 
 
+def routines_of_other_name_spaces_are_recorded_when_looked_up():
+    if SANITIZED:
+        raise Skip("the sanitizer's runtime refuses to be loaded a second time")
+    need(NETLIB, OPENBLAS, BLIS)
+    run = same_as_alone([VICTIM, "spaces", OPENBLAS, BLIS], env=with_netlib())
+    expected = {os.path.realpath(path): count for path, count in ((NETLIB, 1), (OPENBLAS, 2), (BLIS, 3))}
+    assert providers(run.runs[0]) == expected, providers(run.runs[0])
+    assert "dlmopen" not in run.trouble, run.trouble
+
+
+def calls_inside_another_name_space_are_missed_and_said():
+    if SANITIZED:
+        raise Skip("the sanitizer's runtime refuses to be loaded a second time")
+    need(OPENBLAS)
+    for options in ([], ["audit=off"]):
+        run = same_as_alone([VICTIM, "apart", PLUGIN], options, env=with_netlib())
+        assert run.report["calls"] == "0" and "libopenblas.so.0 was loaded into a name space of its own (dlmopen)" in run.why, run.why
+    run = same_as_alone(["/bin/sh", "-c", f"{VICTIM} default; {VICTIM} apart {PLUGIN}"], env=with_netlib())
+    assert sum(sum(providers(bundle).values()) for bundle in run.runs) == 1 and "of its own (dlmopen)" in run.trouble, run.trouble
+
+
 def numpy_and_libraries_by_ctypes_are_told_apart():
     need_numpy()
     need(NETLIB, BLIS)

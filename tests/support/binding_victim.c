@@ -4,6 +4,8 @@
  * RTLD_DEEPBIND. Prints results, so that a run under the recorder can be compared with one alone.
  *   binding_victim lookup LIBRARY...   dgemm_ of each by dlsym, the i-th called i + 2 times, all from one place
  *   binding_victim plugin PATH MODE    the plugin's own ways to its library; MODE: now, lazy
+ *   binding_victim spaces LIBRARY... as lookup, each opened in a name space of its own (dlmopen)
+ *   binding_victim apart PATH          the plugin, with all that it needs, in a name space of its own
  *   binding_victim default             dlsym(RTLD_DEFAULT) of a routine that is there, and of one that is not
  */
 #define _GNU_SOURCE
@@ -29,9 +31,9 @@ static double call(gemm *routine)
     return c[0] + c[1] + c[2] + c[3];
 }
 
-static void *open_or_end(const char *path, int mode)
+static void *open_or_end(const char *path, int mode, Lmid_t space)
 {
-    void *handle = dlopen(path, mode);
+    void *handle = space == LM_ID_BASE ? dlopen(path, mode) : dlmopen(space, path, mode);
     if (handle == NULL) {
         fprintf(stderr, "%s\n", dlerror());
         exit(9);
@@ -39,11 +41,11 @@ static void *open_or_end(const char *path, int mode)
     return handle;
 }
 
-static int look_up(int count, char **paths)
+static int look_up(int count, char **paths, Lmid_t space)
 {
     gemm *routines[8] = { dgemm_ };
     for (int i = 1; i <= count && i < 8; i++) {
-        *(void **)&routines[i] = dlsym(open_or_end(paths[i - 1], RTLD_NOW | RTLD_LOCAL), "dgemm_");
+        *(void **)&routines[i] = dlsym(open_or_end(paths[i - 1], RTLD_NOW | RTLD_LOCAL, space), "dgemm_");
     }
     double sum = 0;
     for (int round = 0; round < count + 1; round++) {
@@ -55,18 +57,30 @@ static int look_up(int count, char **paths)
     return 0;
 }
 
+static int plug_in(const char *path, int mode, Lmid_t space)
+{
+    void *plugin = open_or_end(path, mode, space);
+    double (*run)(void);
+    *(void **)&run = dlsym(plugin, "plugin_run");
+    printf("%g\n", run());
+    return space == LM_ID_BASE ? dlclose(plugin) : 0;
+}
+
 int main(int count, char **words)
 {
     if (count > 2 && strcmp(words[1], "lookup") == 0) {
-        return look_up(count - 2, words + 2);
+        return look_up(count - 2, words + 2, LM_ID_BASE);
+    }
+    if (count > 2 && strcmp(words[1], "spaces") == 0) {
+        return look_up(count - 2, words + 2, LM_ID_NEWLM);
     }
     if (count > 3 && strcmp(words[1], "plugin") == 0) {
         int now = strcmp(words[3], "now") == 0 ? RTLD_NOW : RTLD_LAZY;
-        void *plugin = open_or_end(words[2], now | RTLD_LOCAL | RTLD_DEEPBIND);
-        double (*run)(void);
-        *(void **)&run = dlsym(plugin, "plugin_run");
-        printf("%g %g\n", call(dgemm_), run());
-        return dlclose(plugin);
+        printf("%g ", call(dgemm_));
+        return plug_in(words[2], now | RTLD_LOCAL | RTLD_DEEPBIND, LM_ID_BASE);
+    }
+    if (count > 2 && strcmp(words[1], "apart") == 0) {
+        return plug_in(words[2], RTLD_NOW | RTLD_LOCAL, LM_ID_NEWLM);
     }
     gemm *found;
     *(void **)&found = dlsym(RTLD_DEFAULT, "dgemm_");
