@@ -162,18 +162,39 @@ static int print_json(const reduction *work, const reduce_options *o)
     opd_document_put(document, "elements_before", opd_document_count(work->report.elements_before));
     opd_document_put(document, "elements_after", opd_document_count(work->report.elements_after));
     opd_document_put(document, "is_complete", json_boolean(work->report.is_complete));
+    opd_document_put(document, "ended_by", json_string(opd_reduce_end_name(work->report.end)));
     opd_document_put(document, "explain", opd_document_text(work->report.explain));
     return opd_document_print(document, OPD_EXIT_OK);
 }
 
+/* What ended the search before its end, and how to go on. */
+static void phrase_end(char *text, size_t size, const reduction *work, const char *out)
+{
+    char path[512];
+    switch (work->report.end) {
+    case OPD_REDUCE_END_RUNS:
+        snprintf(text, size, "; the budget ended first, run it again to go on");
+        return;
+    case OPD_REDUCE_END_SWEEPS: /* again from the start it would come to the same end */
+        opd_phrase_shell(path, sizeof path, out);
+        snprintf(text, size,
+                 "; ended after %u sweeps, the last of which still changed something: ops-debug reduce %s goes on",
+                 work->report.sweeps, path);
+        return;
+    case OPD_REDUCE_END_FIXPOINT:
+        break;
+    }
+    text[0] = '\0';
+}
+
 static void print_text(const reduction *work, const reduce_options *o)
 {
-    char words[512];
+    char words[1024];
     opd_call_describe(words, sizeof words, &work->item.call);
     printf("reduced      %s\n", words);
+    phrase_end(words, sizeof words, work, o->files.out);
     printf("elements     %" PRIu64 " -> %" PRIu64 " in %" PRIu64 " runs (%" PRIu64 " more answered by the log)%s\n",
-           work->report.elements_before, work->report.elements_after, work->report.runs, work->report.cached,
-           work->report.is_complete ? "" : "; the budget ended first, run it again to go on");
+           work->report.elements_before, work->report.elements_after, work->report.runs, work->report.cached, words);
     opd_phrase_failure(words, sizeof words, &work->failure);
     if (work->subject.has_failure && !opd_failure_same(&work->subject.failure, &work->failure)) {
         char recorded[256];

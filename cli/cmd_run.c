@@ -417,11 +417,16 @@ static opd_status save_sample(const run_options *o, const run_state *state)
     return status;
 }
 
+/* Did the variant run, whatever came of it? */
+static bool is_run(const opd_replay_result *result)
+{
+    return result->observed.outcome != OPD_OUTCOME_HARNESS && result->observed.outcome != OPD_OUTCOME_UNSUPPORTED;
+}
+
 /* Did the variant run and get judged, or did this machine, the library or the tool not let it, or is there nothing to judge it by? */
 static bool is_verdict(const opd_replay_result *result)
 {
-    return result->observed.outcome != OPD_OUTCOME_HARNESS && result->observed.outcome != OPD_OUTCOME_UNSUPPORTED &&
-           (result->observed.outcome != OPD_OUTCOME_OK || result->numbers.is_valid);
+    return is_run(result) && (result->observed.outcome != OPD_OUTCOME_OK || result->numbers.is_valid);
 }
 
 static int run(const opd_command *self, int argc, char **argv)
@@ -441,7 +446,8 @@ static int run(const opd_command *self, int argc, char **argv)
     if (status == OPD_OK && is_companion_wanted(&o, &state)) {
         status = run_once(&state.exact_item, &state.exact, &state.has_exact, &o, true);
     }
-    if (status == OPD_OK && o.references != 0) {
+    if (status == OPD_OK && o.references != 0 &&
+        is_run(&state.result)) { /* else there is nothing to hold against them */
         status = opd_references_run(&state.references, &state.item, &state.result, &o.replay, o.references, o.engine);
         state.has_references = status == OPD_OK;
     }

@@ -16,12 +16,13 @@
 #include "screen.h"
 #include "trying.h"
 
-enum { KEY_ALL_DTYPES = 0x100, KEY_FORM };
+enum { KEY_ALL_DTYPES = 0x100, KEY_FORM, KEY_TIMEOUT };
 
 typedef struct validate_options {
     opd_shared shared;
     opd_making making;
     unsigned jobs;
+    uint32_t timeout_s; /* 0 = the usual limit */
     bool all_dtypes;
     bool has_form;
     opd_probe form;
@@ -32,6 +33,7 @@ static const struct argp_option options[] = {
     { "form", KEY_FORM, "FORM", 0, "Only 'SHAPES | ATTRIBUTES | CONDITIONS', conditions such as fill=special strided",
       0 },
     { "all-dtypes", KEY_ALL_DTYPES, NULL, 0, "Every dtype of the contract, not its first only", 0 },
+    { "timeout", KEY_TIMEOUT, "SECONDS", 0, "Limit of CPU time of one run, default 10", 0 },
     { "jobs", 'j', "N", 0, "Calls at the same time; default: one for each CPU", 0 },
     { 0 },
 };
@@ -48,6 +50,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             opd_usage_error(state, "--form: %s", opd_error_text());
         }
         o->has_form = true;
+        return 0;
+    case KEY_TIMEOUT:
+        o->timeout_s = (uint32_t)opd_parse_count(state, "--timeout", arg, 1, 86400);
         return 0;
     case 'j':
         o->jobs = (unsigned)opd_parse_count(state, "--jobs", arg, 1, OPD_MOST_JOBS);
@@ -106,6 +111,9 @@ static void print_repro(const validate_options *o, const opd_tried *tried, int i
                                      .seed = o->making.seed + (uint64_t)index };
     printf("%snext:%s ", opd_paint_on(stdout, OPD_PAINT_BOLD), opd_paint_on(stdout, OPD_PAINT_OFF));
     opd_form_print_command(stdout, &tried->probes.items[index], &repeat);
+    if (o->timeout_s > 0) {
+        printf(" --timeout %u", o->timeout_s);
+    }
     printf("\n");
 }
 
@@ -139,7 +147,7 @@ static void report(const validate_options *o, const opd_op *op, const opd_tried 
     bool is_right = tried->failures == 0 && matrix->is_kept;
     printf("%s.%s, variant %s: %d calls\n", op->domain, op->name, tried->findings[0].result.variant, tried->calls);
     print_kinds(tried);
-    if (!o->has_form) {
+    if (!o->has_form && tried->late < 0) {
         print_matrix(matrix);
     }
     int first = best_failure(tried);
@@ -210,6 +218,8 @@ static int print_json(const opd_op *op, const opd_tried *tried, const opd_matrix
     opd_document_put(document, "calls", json_integer(tried->calls));
     opd_document_put(document, "failures", json_integer(tried->failures));
     opd_document_put(document, "refused", json_integer(tried->refused));
+    opd_document_put(document, "stopped_by",
+                     tried->late >= 0 ? opd_document_text(tried->findings[tried->late].error) : json_null());
     opd_document_put(document, "kind", kind != NULL ? json_string(kind) : json_null());
     opd_document_put(determinism, "declared", json_string(opd_determinism_text((int)matrix->declared)));
     for (int level = OPD_DETERMINISM_RUN; level <= OPD_DETERMINISM_ISA; level++) {
@@ -219,6 +229,12 @@ static int print_json(const opd_op *op, const opd_tried *tried, const opd_matrix
     opd_document_put(document, "probes", probes_array(tried));
     opd_document_put(document, "exit_status", json_integer(exit_status));
     return opd_document_print(document, exit_status);
+}
+
+/* After the reason why a call could not run. */
+static const char *last_words(const opd_tried *tried)
+{
+    return tried->late >= 0 && tried->late + 1 < tried->probes.count ? "; the calls after it were not tried" : "";
 }
 
 static int run(const opd_command *self, int argc, char **argv)
@@ -231,11 +247,12 @@ static int run(const opd_command *self, int argc, char **argv)
     opd_trying trying = { .variant = o.making.variant,
                           .library = o.making.library,
                           .seed = o.making.seed,
+                          .timeout_ms = o.timeout_s * 1000,
                           .jobs = o.jobs,
                           .all_dtypes = o.all_dtypes,
                           .only = o.has_form ? &o.form : NULL,
                           .what = o.making.op };
-    opd_status status = o.making.library != NULL ? opd_guest_load(o.making.library, 0) : OPD_OK;
+    opd_status status = o.making.library != NULL ? opd_guest_load(o.making.library, trying.timeout_ms) : OPD_OK;
     if (status == OPD_OK) {
         status = opd_making_find(&trying.op, o.making.op);
     }
@@ -246,11 +263,12 @@ static int run(const opd_command *self, int argc, char **argv)
         return opd_trouble();
     }
     if (tried.calls == 0) { /* the reason is that of the plain call */
-        opd_fail(tried.findings[0].status, "%s", tried.findings[0].error);
+        int first = tried.late >= 0 ? tried.late : 0;
+        opd_fail(tried.findings[first].status, "%s%s", tried.findings[first].error, last_words(&tried));
         opd_tried_done(&tried);
         return opd_trouble();
     }
-    if (!o.has_form) {
+    if (!o.has_form && tried.late < 0) {
         opd_matrix_read(&matrix, &tried, &trying);
     }
     int exit_status = tried.failures > 0 || !matrix.is_kept ? OPD_EXIT_FOUND : OPD_EXIT_OK;
@@ -264,7 +282,7 @@ static int run(const opd_command *self, int argc, char **argv)
     for (int i = 0; i < tried.probes.count; i++) {
         opd_status refused = tried.findings[i].status;
         if (refused != OPD_OK && refused != OPD_E_INVALID && refused != OPD_E_DECLINED) {
-            fprintf(stderr, "ops-debug: %s\n", tried.findings[i].error);
+            fprintf(stderr, "ops-debug: %s%s\n", tried.findings[i].error, last_words(&tried));
             break;
         }
     }

@@ -190,9 +190,10 @@ static bool change(opd_case *item, opd_status *status, const opd_probe *probe)
     }
 }
 
-static void set_options(opd_replay_options *options, const opd_probe *probe)
+static void set_options(opd_replay_options *options, const opd_probe *probe, uint32_t timeout_ms)
 {
-    options->timeout_ms = CPU_LIMIT_MS * (probe->kind == OPD_PROBE_AT_ONCE ? AT_ONCE : 1);
+    options->timeout_ms =
+        (timeout_ms > 0 ? timeout_ms : CPU_LIMIT_MS) * (probe->kind == OPD_PROBE_AT_ONCE ? AT_ONCE : 1);
     options->is_timeout_cpu = true;
     options->guard = probe->kind == OPD_PROBE_GUARD ? OPD_GUARD_BOTH : OPD_GUARD_NONE;
     options->repeat = probe->kind == OPD_PROBE_REPEAT ? RUNS : 1;
@@ -268,7 +269,7 @@ void opd_probe_run(opd_finding *out, const opd_op *op, const opd_probe *probe, c
     }
     if (out->status == OPD_OK) {
         out->call = item.call;
-        set_options(&options, probe);
+        set_options(&options, probe, way->timeout_ms);
         options.variant = way->variant;
         options.library = way->library;
         options.peers = way->peers;
@@ -277,6 +278,7 @@ void opd_probe_run(opd_finding *out, const opd_op *op, const opd_probe *probe, c
     opd_outcome outcome = out->result.observed.outcome;
     if (out->status == OPD_OK && (outcome == OPD_OUTCOME_HARNESS || outcome == OPD_OUTCOME_UNSUPPORTED)) {
         out->status = opd_fail(OPD_E_CHILD, "%s", out->result.observed.reason);
+        out->is_definition_late = out->result.is_definition_late;
         opd_replay_result_done(&out->result);
     }
     if (out->status != OPD_OK) {

@@ -71,6 +71,7 @@ typedef struct opd_finding {
     char error[256];
     opd_call call; /* its values and views */
     opd_replay_result result;
+    bool is_definition_late;  /* that is why it could not: the definition did not return in time */
     bool is_thread_dependent; /* other bits with three threads than with one, */
     bool is_thread_promised;  /* which the variant declares not to happen */
 } opd_finding;
@@ -80,6 +81,7 @@ typedef struct opd_probe_way {
     const char *variant; /* NULL = the first that can */
     const char *library; /* NULL = none */
     uint64_t seed;
+    uint32_t timeout_ms;      /* CPU time of a run; 0 = the usual limit */
     const char *const *peers; /* other rules to ask, as of opd_replay_options */
 } opd_probe_way;
 /* Runs a probe in a worker. */

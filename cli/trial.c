@@ -117,6 +117,11 @@ opd_status opd_trial_load(opd_case *out, const opd_bundle *bundle, opd_subject *
     return OPD_OK;
 }
 
+static bool is_no_verdict(const opd_failure *failure)
+{
+    return failure->outcome == OPD_OUTCOME_HARNESS || failure->outcome == OPD_OUTCOME_UNSUPPORTED;
+}
+
 static opd_answer answer_recorded(const opd_replay_result *result)
 {
     static const opd_answer came_back[] = {
@@ -132,11 +137,10 @@ static opd_answer answer_recorded(const opd_replay_result *result)
         [OPD_SAME_DIFFERENT] = { "different result", OPD_EXIT_FOUND },
     };
     bool is_expected = opd_failure_is_real(&result->expected);
-    opd_outcome outcome = result->observed.outcome;
     if (result->came_back && is_expected) {
         return came_back[result->same];
     }
-    if (outcome == OPD_OUTCOME_HARNESS || outcome == OPD_OUTCOME_UNSUPPORTED) {
+    if (is_no_verdict(&result->observed)) {
         return (opd_answer){ "no verdict: it could not be run here", OPD_EXIT_TROUBLE };
     }
     if (opd_failure_is_real(&result->observed)) {
@@ -192,8 +196,7 @@ void opd_trial_describe_provider(char *text, size_t size, const opd_replay_resul
 /* A failure of the routine, not of the machine or of us. */
 static bool is_judged_failure(const opd_failure *failure)
 {
-    return opd_failure_is_real(failure) && failure->outcome != OPD_OUTCOME_HARNESS &&
-           failure->outcome != OPD_OUTCOME_UNSUPPORTED;
+    return opd_failure_is_real(failure) && !is_no_verdict(failure);
 }
 
 /*
@@ -242,6 +245,13 @@ opd_status opd_trial_provoke(opd_replay_result *result, opd_failure *expected, o
             *expected = result->observed;
             return OPD_OK;
         }
+        bool is_late = result->is_definition_late; /* and would be so again */
+        if ((is_late || !may_guard) && is_no_verdict(&result->observed)) {
+            opd_fail(OPD_E_CHILD, "%s: no verdict%s: %.240s", opd_bundle_path(bundle),
+                     options->guard != OPD_GUARD_NONE ? " under guard pages" : "", result->observed.reason);
+            opd_replay_result_done(result);
+            return OPD_E_CHILD;
+        }
         if (!may_guard) {
             char seen[256];
             opd_phrase_failure(seen, sizeof seen, &result->observed);
@@ -265,8 +275,7 @@ static bool run_again(opd_replay_result *result, const opd_replay_result *found,
         return false;
     }
     opd_replay_result_done(result);
-    return result->observed.outcome != OPD_OUTCOME_HARNESS && result->observed.outcome != OPD_OUTCOME_UNSUPPORTED &&
-           result->runs > 0;
+    return !is_no_verdict(&result->observed) && result->runs > 0;
 }
 
 /* Kernels that this CPU can run too: the plainest of OpenBLAS's list that are others. */

@@ -20,6 +20,7 @@ typedef struct work {
     const opd_trying *trying;
     opd_tried *tried;
     atomic_int next;
+    atomic_int late; /* -1 = none */
 } work;
 
 static void *carry_out(void *context)
@@ -27,12 +28,21 @@ static void *carry_out(void *context)
     work *self = context;
     int count = self->tried->probes.count;
     for (int i = atomic_fetch_add(&self->next, 1); i < count; i = atomic_fetch_add(&self->next, 1)) {
+        if (atomic_load(&self->late) >= 0) { /* it would be waited for in each of them */
+            self->tried->findings[i].status = OPD_E_DECLINED;
+            continue;
+        }
         opd_progress("%s: %d of %d", self->trying->what, i + 1, count);
         const opd_probe_way way = { .variant = self->trying->variant,
                                     .library = self->trying->library,
                                     .seed = self->trying->seed + (uint64_t)i,
+                                    .timeout_ms = self->trying->timeout_ms,
                                     .peers = self->trying->peers };
         opd_probe_run(&self->tried->findings[i], self->trying->op, &self->tried->probes.items[i], &way);
+        int none = -1;
+        if (self->tried->findings[i].is_definition_late) {
+            atomic_compare_exchange_strong(&self->late, &none, i);
+        }
     }
     return NULL;
 }
@@ -88,8 +98,9 @@ opd_status opd_try_all(opd_tried *out, const opd_trying *trying)
         opd_tried_done(&tried);
         return status;
     }
-    work shared = { trying, &tried, 0 };
+    work shared = { trying, &tried, 0, -1 };
     opd_try_on_threads(trying->jobs, carry_out, &shared);
+    tried.late = atomic_load(&shared.late);
     for (int i = 0; i < tried.probes.count; i++) {
         const opd_finding *finding = &tried.findings[i];
         bool is_nothing = finding->status == OPD_E_INVALID || finding->status == OPD_E_DECLINED;

@@ -10,6 +10,7 @@ typedef struct opd_trying {
     const char *variant; /* NULL = the first that can */
     const char *library;
     uint64_t seed;
+    uint32_t timeout_ms; /* CPU time of a run; 0 = the usual limit */
     unsigned jobs;
     bool all_dtypes;
     const opd_probe *only;    /* this probe instead of all; NULL = all */
@@ -22,6 +23,7 @@ typedef struct opd_tried {
     opd_finding *findings;        /* owned, one per probe */
     int calls, failures, refused; /* refused: could not run, which is trouble */
     int first_failure;            /* -1 = none */
+    int late; /* probe whose definition did not return in time, after which no other began; -1 = none */
 } opd_tried;
 
 enum { OPD_MOST_JOBS = 64 };

@@ -9,6 +9,7 @@
 #include <opsdebug/kernel.h>
 #include <opsdebug/memory.h>
 
+#include "fence.h"
 #include "quad/quad.h"
 
 /* ---------------------------------------------------------------------------------------------------- loading */
@@ -193,6 +194,26 @@ static opd_definition *find_definition(const opd_call *call)
     return NULL;
 }
 
+/* The arrays are the definition's to read and fill; what it does to their places, shapes and counts is not looked at. */
+static opd_status run(opd_definition *define, opd_definition_work *work, int count)
+{
+    opd_array arrays[OPD_MAX_OPERANDS];
+    bool is_fenced = opd_fence_is_wanted();
+    opd_status status = is_fenced ? opd_fence_put_up(work->array, count) : OPD_OK;
+    memcpy(arrays, work->array, sizeof arrays);
+    if (status == OPD_OK) {
+        status = define(work);
+    }
+    memcpy(work->array, arrays, sizeof arrays);
+    if (is_fenced && status == OPD_OK) {
+        status = opd_fence_check(work->call);
+    }
+    if (is_fenced) {
+        opd_fence_take_down();
+    }
+    return status;
+}
+
 opd_status opd_definition_run(long double **value, long double **gauge, const opd_call *call, bool is_wide)
 {
     opd_definition *define = find_definition(call);
@@ -206,7 +227,7 @@ opd_status opd_definition_run(long double **value, long double **gauge, const op
         status = prepare(&work.array[i], &call->operands[i], gauge != NULL);
     }
     if (status == OPD_OK) {
-        status = define(&work);
+        status = run(define, &work, count);
     }
     for (int i = 0; i < count; i++) {
         opd_array *array = &work.array[i];

@@ -7,7 +7,7 @@
 #include "judging.h"
 
 enum {
-    MAX_SWEEPS = 100, /* far beyond what each sweep's gain allows */
+    DEFAULT_SWEEPS = 100,
     DEFAULT_RUNS = 2000,
 };
 
@@ -41,11 +41,19 @@ static opd_status start(opd_search_state *state, const opd_case *item)
     return status;
 }
 
+const char *opd_reduce_end_name(opd_reduce_end end)
+{
+    static const char *const names[] = { "fixpoint", "runs", "sweeps" };
+    return (size_t)end < OPD_COUNT(names) ? names[end] : "?";
+}
+
 /* True when the last sweep changed nothing. */
 static bool run_passes(opd_search_state *state)
 {
     bool changed = true;
-    for (int sweep = 0; sweep < MAX_SWEEPS && opd_may_go_on(state); sweep++) {
+    uint32_t most = state->options->max_sweeps == 0 ? DEFAULT_SWEEPS : state->options->max_sweeps;
+    for (uint32_t sweep = 0; sweep < most && opd_may_go_on(state); sweep++) {
+        state->report->sweeps++;
         changed = false;
         for (size_t i = 0; i < OPD_COUNT(passes) && opd_may_go_on(state); i++) {
             changed = passes[i](state) || changed;
@@ -65,6 +73,9 @@ static void search(opd_search_state *state)
         is_complete = run_passes(state) && opd_confirm(state);
     }
     state->report->is_complete = is_complete;
+    state->report->end = is_complete       ? OPD_REDUCE_END_FIXPOINT
+                         : state->is_spent ? OPD_REDUCE_END_RUNS
+                                           : OPD_REDUCE_END_SWEEPS;
     if (is_complete) {
         opd_explain(state);
     }

@@ -67,6 +67,29 @@ static const char *place_of(const opd_failure *failure, const char *unknown)
     return failure->pc_symbol[0] != '\0' ? failure->pc_symbol : unknown;
 }
 
+/*
+ * Is the address at an array of a definition, or in the zones around it? In words, by element: "writes element 24 of Y, which has 24". write: also of what
+ * cannot be told.
+ */
+static bool place_in_fence(char *text, size_t size, int *operand, const opd_job *job)
+{
+    const opd_job_fault *fault = &job->fault;
+    for (int i = 0; i < OPD_FENCES; i++) {
+        const opd_fence *fence = &job->fences[i];
+        if (fault->address < fence->reserve_low || fault->address >= fence->reserve_high) {
+            continue;
+        }
+        const int64_t element = (int64_t)sizeof(long double);
+        int64_t bytes = (int64_t)(fault->address - fence->low);
+        *operand = i % OPD_MAX_OPERANDS;
+        snprintf(text, size, "%s element %lld of %s%s, which has %lld", (fault->error & 2) != 0 ? "writes" : "reads",
+                 (long long)(bytes / element - (bytes % element < 0)), i < OPD_MAX_OPERANDS ? "" : "the gauge of ",
+                 job->call.operands[*operand].name, (long long)(fence->high - fence->low) / (long long)element);
+        return true;
+    }
+    return false;
+}
+
 static void place_fault(opd_failure *failure, const opd_job *job, bool is_guarded)
 {
     const opd_job_fault *fault = &job->fault;
@@ -75,7 +98,14 @@ static void place_fault(opd_failure *failure, const opd_job *job, bool is_guarde
     int operand = find_operand(&distance, &is_inside, job, fault->address);
     const char *access = !fault->has_error ? "access" : (fault->error & 2) != 0 ? "write" : "read";
     const char *thread = fault->is_main_thread ? "" : " (in a thread of the library)";
+    char text[160];
     failure->fault_address = fault->address;
+    if (operand < 0 && place_in_fence(text, sizeof text, &operand, job)) { /* the definition as a variant */
+        failure->outcome = (fault->error & 2) != 0 ? OPD_OUTCOME_OOB_WRITE : OPD_OUTCOME_OOB_READ;
+        snprintf(failure->operand, sizeof failure->operand, "%s", job->call.operands[operand].name);
+        append(failure, "the definition %s, in %s", text, place_of(failure, "an unknown place"));
+        return;
+    }
     if (operand < 0) {
         snprintf(failure->reason, sizeof failure->reason, "SIG%s: %s of address 0x%llx, near no operand, in %s%s",
                  signal_name(fault->signal), access, (unsigned long long)fault->address,
@@ -127,6 +157,38 @@ static void read_fault(opd_failure *failure, const opd_job *job)
              place_of(failure, "an unknown place"));
 }
 
+#define NULL_BYTES 65536 /* what is reached through NULL lies below */
+
+/* A signal while a user's definition runs. */
+static void read_definition_fault(opd_failure *failure, const opd_job *job)
+{
+    const opd_job_fault *fault = &job->fault;
+    const char *place = place_of(failure, "an unknown place");
+    bool is_of_memory = fault->signal == SIGSEGV || fault->signal == SIGBUS;
+    char text[160];
+    int operand = 0;
+    int64_t distance = 0;
+    bool is_inside = false;
+    if (fault->signal == SIGALRM) {
+        snprintf(failure->reason, sizeof failure->reason,
+                 "the definition of %.40s does not return within %u ms%s, in %s", job->call.name, job->timeout_ms,
+                 job->is_timeout_cpu ? " of CPU time" : "", place);
+    } else if (is_of_memory && place_in_fence(text, sizeof text, &operand, job)) {
+        snprintf(failure->reason, sizeof failure->reason, "the definition of %.40s %s, in %s", job->call.name, text,
+                 place);
+    } else if (is_of_memory && (operand = find_operand(&distance, &is_inside, job, fault->address)) >= 0) {
+        snprintf(failure->reason, sizeof failure->reason, "the definition of %.40s %s operand %.40s of the call, in %s",
+                 job->call.name, (fault->error & 2) != 0 ? "writes out of bounds of" : "reads out of bounds of",
+                 operand == OPD_JOB_WORKSPACE ? "workspace" : job->call.operands[operand].name, place);
+    } else {
+        snprintf(failure->reason, sizeof failure->reason, "SIG%s in the definition of %.40s, in %s%s",
+                 signal_name(fault->signal), job->call.name, place,
+                 fault->code == SEGV_MAPERR && is_of_memory && fault->address < NULL_BYTES
+                     ? ", through NULL: a gauge that is not wanted is NULL"
+                     : "");
+    }
+}
+
 /* A signal while the routine does not run: in what it left behind, in what else its library is for, or in the worker itself. */
 static void read_late_fault(opd_failure *failure, const opd_job *job)
 {
@@ -146,13 +208,11 @@ static void read_late_fault(opd_failure *failure, const opd_job *job)
         snprintf(failure->reason, sizeof failure->reason,
                  "SIG%s after the call had returned, in a thread that it left behind, in %s",
                  signal_name(fault->signal), place);
-    } else if (is_definition && fault->signal == SIGALRM) {
-        snprintf(failure->reason, sizeof failure->reason,
-                 "the definition of %.40s does not return within %u ms%s, in %s", job->call.name, job->timeout_ms,
-                 job->is_timeout_cpu ? " of CPU time" : "", place);
-    } else if (is_library || is_definition) {
-        snprintf(failure->reason, sizeof failure->reason, "SIG%s in the %s of %.40s, in %s", signal_name(fault->signal),
-                 is_definition ? "definition" : "contract or the library", job->call.name, place);
+    } else if (is_definition) {
+        read_definition_fault(failure, job);
+    } else if (is_library) {
+        snprintf(failure->reason, sizeof failure->reason, "SIG%s in the contract or the library of %.40s, in %s",
+                 signal_name(fault->signal), job->call.name, place);
     } else {
         snprintf(failure->reason, sizeof failure->reason, "SIG%s outside the routine, in %s%s",
                  signal_name(fault->signal), place,
@@ -230,6 +290,9 @@ static void read_outcome(opd_replay_result *out, const opd_spawn *spawn)
     bool is_mine = out->observed.outcome == OPD_OUTCOME_OK || failure.outcome != OPD_OUTCOME_HARNESS;
     if (is_mine) {
         out->observed = failure;
+        bool is_late = spawn->is_timeout || (stage == OPD_STAGE_FAULTED && job->fault.signal == SIGALRM);
+        out->is_definition_late = failure.outcome == OPD_OUTCOME_HARNESS && is_late && job->is_in_definition &&
+                                  opd_job_has_own_definition(job);
     }
     if (failure.outcome != OPD_OUTCOME_HARNESS) {
         out->runs++;

@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include <opsdebug/kernel.h>
 #include <opsdebug/replay.h>
 
 #define OPD_JOB_MAGIC        UINT64_C(0x31424f4a2d44504f)
@@ -143,6 +144,7 @@ typedef struct opd_job {
     uint32_t pass_number;                         /* finished passes */
     bool first_failed;                            /* the first run of the pass */
     opd_job_region regions[OPD_MAX_OPERANDS + 1]; /* the last: OPD_JOB_WORKSPACE */
+    opd_fence fences[OPD_FENCES];                 /* while a user's definition runs: its arrays */
     bool alignment_changed[OPD_MAX_OPERANDS];
     opd_job_fault fault;
     opd_replay_result result; /* observed, same, numbers, runs, library, build_id, core, threads, run_ns, outputs */

@@ -11,6 +11,8 @@
 
 #include <opsdebug/memory.h>
 
+#include "own_definition.h"
+
 typedef struct stage_copy {
     char name[OPD_NAME];
     int64_t count;
@@ -88,11 +90,14 @@ static const stage_copy *find(const stage_log *log, const char *name)
     return NULL;
 }
 
-static opd_status log_definition(stage_log *log, const opd_call *call, bool is_wide)
+static opd_status log_definition(stage_log *log, opd_job *job, const opd_call *call, bool is_wide)
 {
     long double *values[OPD_MAX_OPERANDS] = { NULL };
+    opd_own_definition own;
     opd_trace_to(take, log);
+    opd_own_definition_begin(&own, job);
     opd_status status = opd_definition_run(values, NULL, call, is_wide);
+    opd_own_definition_end(&own);
     opd_trace_to(NULL, NULL);
     for (int i = 0; i < OPD_MAX_OPERANDS; i++) {
         opd_free(values[i]);
@@ -173,9 +178,10 @@ static void report(opd_replay_result *result, const char *name, const stage_log 
     result->stage_count++;
 }
 
-opd_status opd_stages_hold(opd_replay_result *result, const opd_call *call, const opd_variant *variant,
-                           const char *wanted)
+opd_status opd_stages_hold(opd_job *job, const opd_call *call, const opd_variant *variant)
 {
+    opd_replay_result *result = &job->result;
+    const char *wanted = job->stages;
     stage_log logs[3]; /* of the variant, the wide and the narrow definition */
     const char *text = call->op != NULL && call->op->checkpoints != NULL ? call->op->checkpoints : "";
     memset(logs, 0, sizeof logs);
@@ -183,9 +189,9 @@ opd_status opd_stages_hold(opd_replay_result *result, const opd_call *call, cons
         logs[k].wanted = wanted[0] != '\0' ? wanted : text;
     }
     result->stage_count = 0;
-    opd_status status = log_definition(&logs[1], call, true);
+    opd_status status = log_definition(&logs[1], job, call, true);
     if (status == OPD_OK) {
-        status = log_definition(&logs[2], call, false);
+        status = log_definition(&logs[2], job, call, false);
     }
     if (status == OPD_OK) {
         opd_trace_to(take, &logs[0]);

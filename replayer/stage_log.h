@@ -8,11 +8,10 @@
 #include "job.h"
 
 /*
- * Runs the variant and the definition, wide and narrow, on call's operands with tracepoints on, and fills result's stages. Outputs are overwritten.
- * wanted: names of the contract's checkpoints, "a b"; "" = all.
+ * Runs the variant and the definition, wide and narrow, on call's operands with tracepoints on, and fills stages of the job's result. Outputs are overwritten.
+ * Those that the job names ("a b"; "" = all of the contract's).
  * errors    E_NOMEM; a variant that declines or fails now leaves its stages unreported.
  */
-opd_status opd_stages_hold(opd_replay_result *result, const opd_call *call, const opd_variant *variant,
-                           const char *wanted);
+opd_status opd_stages_hold(opd_job *job, const opd_call *call, const opd_variant *variant);
 
 #endif

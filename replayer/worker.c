@@ -21,6 +21,7 @@
 #include "judge.h"
 #include "locate.h"
 #include "mode.h"
+#include "own_definition.h"
 #include "provider.h"
 #include "python.h"
 #include "scratch.h"
@@ -62,10 +63,13 @@ static opd_status run_variant(worker *self)
 {
     const opd_workspace workspace = { self->scratch.low, self->scratch.size, self->provider.threads };
     const opd_variant *variant = self->provider.variant;
+    bool is_own_definition = opd_variant_is_definition(variant) && opd_job_has_own_definition(self->job);
     opd_error_clear();
+    opd_definition_fence(is_own_definition ? self->job->fences : NULL, self->job->pass == OPD_GUARD_START);
     opd_allocations_begin();
     opd_status status = opd_variant_run(variant, &self->call, &workspace);
     self->job->result.allocations = opd_allocations_end();
+    opd_definition_fence(NULL, false);
     if (status == OPD_OK) {
         return OPD_OK;
     }
@@ -216,17 +220,13 @@ static bool is_settled(const worker *self, const opd_operand *now, const opd_fai
     return is_settled;
 }
 
-/* A user's definition may do anything: what happens meanwhile is its doing, and the time limit of a run is its limit too. */
 static opd_status compute(worker *self, opd_status (*reference)(opd_judge *judge))
 {
-    bool is_watched = opd_job_has_own_definition(self->job);
-    opd_trap_begin();
-    self->job->is_in_definition = true;
-    opd_trap_clock(is_watched ? self->job->timeout_ms : 0);
+    opd_own_definition own;
+    opd_own_definition_begin(&own, self->job);
     opd_status status = reference(&self->judge);
-    opd_trap_clock(0);
-    self->job->is_in_definition = false;
-    return status;
+    opd_own_definition_end(&own);
+    return status == OPD_OK ? opd_own_definition_check(&self->arena, self->job) : status;
 }
 
 /* Reference and gauge rule: the inputs come back for the reference, then the outputs for the comparison. */
@@ -352,7 +352,7 @@ static opd_status report_first(worker *self, const opd_operand *now, const opd_n
     }
     opd_arena_restore(&self->arena, &unused);
     if (status == OPD_OK && self->job->with_stages && is_general(self)) {
-        status = opd_stages_hold(result, &self->call, self->provider.variant, self->job->stages);
+        status = opd_stages_hold(self->job, &self->call, self->provider.variant);
         opd_arena_restore(&self->arena, &unused);
     }
     return status;

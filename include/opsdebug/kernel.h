@@ -30,7 +30,8 @@ typedef struct opd_array {
     int64_t shape[OPD_MAX_RANK];
     int64_t count;      /* elements */
     long double *value; /* NULL: the operand is absent */
-    long double *gauge; /* outputs: sum of the absolute terms of each element (numerics); NULL when not wanted, and for inputs */
+    long double *
+        gauge; /* outputs: sum of the absolute terms of each element (numerics); NULL when not wanted, and for inputs */
 } opd_array;
 
 typedef struct opd_definition_work {
@@ -75,6 +76,19 @@ opd_status opd_definition_run(long double **value, long double **gauge, const op
 opd_status opd_definition_doubt(double **doubt, long double *const *value, long double *const *gauge,
                                 const opd_call *call, double cap);
 
+/* Where an array of a definition lies between inaccessible pages. */
+typedef struct opd_fence {
+    uint64_t low, high;                 /* the array: elements of long double */
+    uint64_t reserve_low, reserve_high; /* with the zones around it; 0 = there is none */
+} opd_fence;
+#define OPD_FENCES (2 * OPD_MAX_OPERANDS) /* values by operand, then gauges by operand */
+/*
+ * From now on definitions that this thread runs get arrays between inaccessible pages, one end at such a page (at_start: their start), and fences[OPD_FENCES]
+ * says where while they run. opd_definition_run then fails with E_CHILD when a definition wrote beyond the other end, or made a result of what is there.
+ * NULL: no longer.
+ */
+void opd_definition_fence(opd_fence *fences, bool at_start);
+
 /* Attributes of a call by name; otherwise when it is absent or the call has none of that name. */
 OPD_PUBLIC int64_t opd_call_int(const opd_call *call, const char *name, int64_t otherwise);
 OPD_PUBLIC double opd_call_real(const opd_call *call, const char *name, double otherwise);
@@ -87,25 +101,28 @@ OPD_PUBLIC const char *opd_call_strided(const opd_call *call);
 /* --------------------------------------------------------------------------------------------- variants */
 
 typedef struct opd_workspace {
-    void *bytes;     /* aligned to 64; as many as the variant declared */
+    void *bytes; /* aligned to 64; as many as the variant declared */
     size_t size;
     int32_t threads; /* the variant may use, >= 1 */
 } opd_workspace;
 
 typedef struct opd_variant {
-    const char *name;     /* "avx2" */
-    const char *isa;      /* "avx2 fma"; "" = any */
-    const char *(*declines)(const opd_call *call); /* the reason, or NULL: it can; NULL = never declines */
+    const char *name;                                           /* "avx2" */
+    const char *isa;                                            /* "avx2 fma"; "" = any */
+    const char *(*declines)(const opd_call *call);              /* the reason, or NULL: it can; NULL = never declines */
     size_t (*workspace)(const opd_call *call, int32_t threads); /* bytes of scratch; NULL = none */
-    opd_status (*run)(const opd_call *call, const opd_workspace *workspace); /* writes the outputs, whole; no hidden state, no allocation */
+    opd_status (*run)(const opd_call *call,
+                      const opd_workspace *workspace); /* writes the outputs, whole; no hidden state, no allocation */
     opd_determinism determinism;
     opd_overflow overflow;
-    const char *widths;    /* "tile=64 vector=8": what boundary shapes are built from; NULL */
-    const char *fault;     /* deliberately wrong variants: the kind of fault; NULL = meant to be right */
-    const char *shows;     /* its smallest failing form: "shapes | attributes | conditions", as validate --form takes it; NULL */
-    float growth;          /* bound widens by this factor (Winograd and such); 0 = 1 */
-    bool is_library;       /* another maker's shared object computes it, opened when the variant is asked for by name; never chosen by itself */
-    bool allocates;        /* a library behind it takes memory of its own in each run, which no workspace can stand for */
+    const char *widths; /* "tile=64 vector=8": what boundary shapes are built from; NULL */
+    const char *fault;  /* deliberately wrong variants: the kind of fault; NULL = meant to be right */
+    const char
+        *shows;   /* its smallest failing form: "shapes | attributes | conditions", as validate --form takes it; NULL */
+    float growth; /* bound widens by this factor (Winograd and such); 0 = 1 */
+    bool
+        is_library; /* another maker's shared object computes it, opened when the variant is asked for by name; never chosen by itself */
+    bool allocates; /* a library behind it takes memory of its own in each run, which no workspace can stand for */
 } opd_variant;
 
 /* May it be chosen without being named: meant to be right, and of this build or a user's library? */
@@ -171,12 +188,12 @@ OPD_PUBLIC void opd_parallel(int32_t threads, int64_t parts, void (*body)(void *
  * status.h, random.h) is exported by the programs that load it. The program loads it for its contracts and runs none of its variants or
  * definitions; those run in worker processes.
  */
-#define OPD_LIBRARY_ABI 1
+#define OPD_LIBRARY_ABI   1
 #define OPD_LIBRARY_ENTRY "opsdebug_library"
 /* What `const opd_library *opsdebug_library(void)` of a shared object returns; everything in it is static. */
 typedef struct opd_library {
-    uint32_t abi;         /* OPD_LIBRARY_ABI */
-    uint32_t op_bytes;    /* sizeof(opd_op), sizeof(opd_variant), sizeof(opd_call): told apart when headers differ */
+    uint32_t abi;      /* OPD_LIBRARY_ABI */
+    uint32_t op_bytes; /* sizeof(opd_op), sizeof(opd_variant), sizeof(opd_call): told apart when headers differ */
     uint32_t variant_bytes;
     uint32_t call_bytes;
     const opd_op *ops;
@@ -184,8 +201,9 @@ typedef struct opd_library {
     const opd_kernel *kernels; /* of these and of known operators */
     int kernel_count;
 } opd_library;
-#define OPD_LIBRARY_INIT \
-    .abi = OPD_LIBRARY_ABI, .op_bytes = sizeof(opd_op), .variant_bytes = sizeof(opd_variant), .call_bytes = sizeof(opd_call)
+#define OPD_LIBRARY_INIT                                                                      \
+    .abi = OPD_LIBRARY_ABI, .op_bytes = sizeof(opd_op), .variant_bytes = sizeof(opd_variant), \
+    .call_bytes = sizeof(opd_call)
 
 /*
  * Loads a user's library and registers its operators and variants (for a known operator: before the ones there are); once, however often asked.

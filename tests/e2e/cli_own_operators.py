@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -202,7 +203,48 @@ def a_definition_that_never_returns_ends_at_the_time_limit(folder):
         assert status in (None, done.returncode) and done.returncode >= 0, (done.args, done.returncode, said)
         assert "the definition of Keep does not return within 1000 ms" in said, (done.args, said)
         assert said.count("does not return") == 1, (done.args, said)
+        if words[0] == "reduce":
+            check_line(done, 3, "out.opsb: no verdict: ")
+    began = time.monotonic()
+    check_line(call("validate", *keep, "--timeout", 1, "-j", 1, OPD_TEST_BREAK="definition-hangs"), 3,
+               "the definition of Keep does not return within 1000 ms of CPU time", "; the calls after it were not tried")
+    assert time.monotonic() - began < 60, "the limit of one call is waited out, not that of each of seventy"
+    form = call("validate", *keep, "--timeout", 1, "--form", "[7]", OPD_TEST_BREAK="definition-hangs")
+    check_line(form, 3, "the definition of Keep does not return")
+    assert "not tried" not in form.stderr, form.stderr
+    said = check(call("run", *keep, "--timeout", 1, "--reference", "naive", OPD_TEST_BREAK="definition-hangs"), 3, "NO_VERDICT")
+    assert "REFERENCE" not in said, said
     check_line(call("run", *keep, "--timeout", 1, OPD_TEST_BREAK="entry-hangs"), 3, "does not come to an end while it is loaded: 1 s")
+
+
+def a_definition_that_leaves_its_arrays_is_told_from_a_variant(folder):
+    """What is written past an array of the definition damages nothing of the variant's; X and Y have 7 elements."""
+    keep = ("--library", HOSTILE, "--op", "Keep", "--variant", "keeps")
+    check(call("run", "--library", HOSTILE, "--op", "Keep", "--variant", "outside", "--input-shapes", "[7]", "--save", "out.opsb", folder=folder), 1, "OOB_WRITE")
+    again = ("out.opsb", "--library", HOSTILE, "--variant", "keeps")
+    for word, part in (("writes-past", "the definition of Keep writes element 7 of Y, which has 7"), ("writes-far", "the definition of Keep writes element 8 of Y, which has 7"),
+                       ("writes-before", "the definition of Keep writes before the start of Y"), ("reads-past", "the definition of Keep reads element 7 of X, which has 7"),
+                       ("reads-before", "the definition of Keep reads before the start of an array: Y is made of it"),
+                       ("gauge-past", "the definition of Keep writes element 7 of the gauge of Y, which has 7"),
+                       ("writes-input", "the definition of Keep writes to operand X of the call: 4 bytes changed"),
+                       ("writes-beside", "the definition of Keep writes beside operand Y of the call: 4 bytes changed")):
+        broken = {"OPD_TEST_BREAK": "definition-" + word}
+        done = call("run", *keep, "--input-shapes", "[7]", **broken)
+        assert done.returncode == 3 and part in done.stdout + done.stderr, (word, done)
+        check_line(call("validate", *keep, "--form", "[7]", **broken), 3, part)
+        done = call("replay", "--guard", *again, folder=folder, **broken)
+        assert done.returncode == 3 and "the definition of Keep " in done.stdout + done.stderr, (word, done)
+        check_line(call("reduce", *again, "-o", "min.opsb", folder=folder, **broken), 3, "the definition of Keep ")
+    assert not (folder / "min.opsb").exists()
+    # At its start the array is at the page too: element -1 is met where it is read.
+    done = call("replay", "--guard", *again, folder=folder, OPD_TEST_BREAK="definition-reads-before")
+    assert "the definition of Keep reads" in done.stdout + done.stderr, done
+    # As a variant it is what is looked at, and at fault.
+    check(call("run", "--library", HOSTILE, "--op", "Keep", "--variant", "naive", "--input-shapes", "[7]", OPD_TEST_BREAK="definition-writes-past"), 1,
+          "OOB_WRITE", "writes element 7 of Y")
+    # What it does to the arrays' places and the rounding mode is put right.
+    for word in ("breaks-arrays", "rounds"):
+        check(call("run", *keep, OPD_TEST_BREAK="definition-" + word), 0, "PASS")
 
 
 def public_functions_are_exported_and_nothing_else():
@@ -227,7 +269,7 @@ for test in (public_functions_are_exported_and_nothing_else, own_operators_are_l
              new_refuses_names_and_folders, libraries_that_are_none_get_one_line, broken_libraries_are_named, wishes_that_cannot_be_get_one_line,
              hostile_variants_end_in_one_word, a_variant_that_dies_with_three_threads_only_is_found, a_definition_that_crashes_is_told_from_a_variant,
              an_operator_without_definition_is_not_called_right,
-             a_definition_that_never_returns_ends_at_the_time_limit):
+             a_definition_that_never_returns_ends_at_the_time_limit, a_definition_that_leaves_its_arrays_is_told_from_a_variant):
     if len(sys.argv) > 2 and sys.argv[2] not in test.__name__:
         continue
     if test.__code__.co_argcount:

@@ -195,6 +195,8 @@ def a_reduction_ends_where_another_changes_nothing():
             fail, least, again = (pathlib.Path(folder, f"{name}.opsb") for name in ("fail", "least", "again"))
             assert call("run", "--op", op, "--variant", variant, "--save", fail).returncode == 1
             assert reduced(fail, least) == reduced(least, again), op
+            short = call("reduce", fail, "-o", again, "--budget", 4)
+            assert short.returncode == 0 and "; the budget ended first, run it again to go on" in short.stdout, short
 
 
 def kept_outputs_are_compared_bit_by_bit():

@@ -29,6 +29,39 @@ static volatile int *volatile nowhere; /* NULL */
 
 static volatile bool is_to_crash, is_awaited;
 
+/* A definition that misses an end of what is its own, or writes where nothing is. */
+static void stray(opd_definition_work *work, const char *how)
+{
+    const opd_array *x = &work->array[0];
+    opd_array *y = &work->array[1];
+    volatile long double *value = y->value;
+    if (strcmp(how, "writes-past") == 0) {
+        value[y->count] = 7;
+    } else if (strcmp(how, "writes-far") == 0) {
+        for (int64_t i = 1; i < 3000; i++) { /* through what else lies there */
+            value[y->count + i] = 7;
+        }
+    } else if (strcmp(how, "writes-before") == 0) {
+        value[-1] = 7;
+    } else if (strcmp(how, "reads-past") == 0) {
+        x->value[x->count - 1] = ((volatile long double *)x->value)[x->count];
+    } else if (strcmp(how, "reads-before") == 0) {
+        x->value[0] = ((volatile long double *)x->value)[-1];
+    } else if (strcmp(how, "gauge-past") == 0 && y->gauge != NULL) {
+        ((volatile long double *)y->gauge)[y->count] = 7;
+    } else if (strcmp(how, "needs-gauge") == 0) {
+        ((volatile long double *)y->gauge)[0] = 7;
+    } else if (strcmp(how, "writes-input") == 0) {
+        ((volatile float *)work->call->operands[0].view.data)[0] = 7;
+    } else if (strcmp(how, "writes-beside") == 0) {
+        ((volatile float *)work->call->operands[1].view.data)[count_of(work->call)] = 7;
+    } else if (strcmp(how, "rounds") == 0) {
+        fesetround(FE_TOWARDZERO);
+    } else if (strcmp(how, "refuses") == 0) {
+        exit(3);
+    }
+}
+
 static opd_status define(opd_definition_work *work)
 {
     while (
@@ -55,11 +88,18 @@ static opd_status define(opd_definition_work *work)
     if (broken != NULL && strcmp(broken, "definition-strays") == 0) {
         *nowhere = 1;
     }
+    if (broken != NULL && strncmp(broken, "definition-", 11) == 0) {
+        stray(work, broken + 11);
+    }
     for (int64_t i = 0; i < work->array[1].count; i++) {
         work->array[1].value[i] = work->array[0].value[i];
         if (work->array[1].gauge != NULL) {
             work->array[1].gauge[i] = fabsl(work->array[0].value[i]);
         }
+    }
+    if (broken != NULL && strcmp(broken, "definition-breaks-arrays") == 0) {
+        work->array[1].count = (int64_t)1 << 40;
+        work->array[1].value = NULL;
     }
     return OPD_OK;
 }

@@ -494,6 +494,25 @@ static void the_budget_ends_the_search_with_a_failing_case(void **state)
     }
 }
 
+static void what_ended_a_search_is_told(void **state)
+{
+    static const opd_reduce_options options[] = { { .max_runs = 0 }, { .max_runs = 8 }, { .max_sweeps = 1 } };
+    static const char *const names[] = { "fixpoint", "runs", "sweeps" };
+    (void)state;
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        world w = { .verdict = residue_two_of_four };
+        opd_failure seen;
+        opd_case item;
+        opd_reduce_report report;
+        make_gemv(&item);
+        assert_int_equal(reduce(&report, &item, &w, &options[i]), OPD_OK);
+        assert_string_equal(opd_reduce_end_name(report.end), names[i]);
+        assert_true(report.is_complete == (i == 0) && (i < 2 || report.sweeps == 1));
+        assert_int_equal(residue_two_of_four(&item, &seen), OPD_VERDICT_SAME);
+        opd_case_done(&item);
+    }
+}
+
 static void a_killed_search_goes_on_without_a_lost_run(void **state)
 {
     (void)state;
@@ -567,6 +586,7 @@ int main(void)
         cmocka_unit_test(an_original_that_passes_is_refused),
         cmocka_unit_test(a_step_that_does_not_hold_on_disk_is_undone),
         cmocka_unit_test(the_budget_ends_the_search_with_a_failing_case),
+        cmocka_unit_test(what_ended_a_search_is_told),
         cmocka_unit_test(a_killed_search_goes_on_without_a_lost_run),
         cmocka_unit_test(a_flaky_failure_is_reduced_with_repeats),
     };
