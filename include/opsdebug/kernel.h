@@ -30,8 +30,7 @@ typedef struct opd_array {
     int64_t shape[OPD_MAX_RANK];
     int64_t count;      /* elements */
     long double *value; /* NULL: the operand is absent */
-    long double *
-        gauge; /* outputs: sum of the absolute terms of each element (numerics); NULL when not wanted, and for inputs */
+    long double *gauge; /* outputs: sum of the absolute terms of each element (numerics); NULL when not wanted, and for inputs */
 } opd_array;
 
 typedef struct opd_definition_work {
@@ -101,28 +100,25 @@ OPD_PUBLIC const char *opd_call_strided(const opd_call *call);
 /* --------------------------------------------------------------------------------------------- variants */
 
 typedef struct opd_workspace {
-    void *bytes; /* aligned to 64; as many as the variant declared */
+    void *bytes;     /* aligned to 64; as many as the variant declared */
     size_t size;
     int32_t threads; /* the variant may use, >= 1 */
 } opd_workspace;
 
 typedef struct opd_variant {
-    const char *name;                                           /* "avx2" */
-    const char *isa;                                            /* "avx2 fma"; "" = any */
-    const char *(*declines)(const opd_call *call);              /* the reason, or NULL: it can; NULL = never declines */
+    const char *name;     /* "avx2" */
+    const char *isa;      /* "avx2 fma"; "" = any */
+    const char *(*declines)(const opd_call *call); /* the reason, or NULL: it can; NULL = never declines */
     size_t (*workspace)(const opd_call *call, int32_t threads); /* bytes of scratch; NULL = none */
-    opd_status (*run)(const opd_call *call,
-                      const opd_workspace *workspace); /* writes the outputs, whole; no hidden state, no allocation */
+    opd_status (*run)(const opd_call *call, const opd_workspace *workspace); /* writes the outputs, whole; no hidden state, no allocation */
     opd_determinism determinism;
     opd_overflow overflow;
-    const char *widths; /* "tile=64 vector=8": what boundary shapes are built from; NULL */
-    const char *fault;  /* deliberately wrong variants: the kind of fault; NULL = meant to be right */
-    const char
-        *shows;   /* its smallest failing form: "shapes | attributes | conditions", as validate --form takes it; NULL */
-    float growth; /* bound widens by this factor (Winograd and such); 0 = 1 */
-    bool
-        is_library; /* another maker's shared object computes it, opened when the variant is asked for by name; never chosen by itself */
-    bool allocates; /* a library behind it takes memory of its own in each run, which no workspace can stand for */
+    const char *widths;    /* "tile=64 vector=8": what boundary shapes are built from; NULL */
+    const char *fault;     /* deliberately wrong variants: the kind of fault; NULL = meant to be right */
+    const char *shows;     /* its smallest failing form: "shapes | attributes | conditions", as validate --form takes it; NULL */
+    float growth;          /* bound widens by this factor (Winograd and such); 0 = 1 */
+    bool is_library;       /* another maker's shared object computes it, opened when the variant is asked for by name; never chosen by itself */
+    bool allocates;        /* a library behind it takes memory of its own in each run, which no workspace can stand for */
 } opd_variant;
 
 /* May it be chosen without being named: meant to be right, and of this build or a user's library? */
@@ -188,12 +184,12 @@ OPD_PUBLIC void opd_parallel(int32_t threads, int64_t parts, void (*body)(void *
  * status.h, random.h) is exported by the programs that load it. The program loads it for its contracts and runs none of its variants or
  * definitions; those run in worker processes.
  */
-#define OPD_LIBRARY_ABI   1
+#define OPD_LIBRARY_ABI 1
 #define OPD_LIBRARY_ENTRY "opsdebug_library"
 /* What `const opd_library *opsdebug_library(void)` of a shared object returns; everything in it is static. */
 typedef struct opd_library {
-    uint32_t abi;      /* OPD_LIBRARY_ABI */
-    uint32_t op_bytes; /* sizeof(opd_op), sizeof(opd_variant), sizeof(opd_call): told apart when headers differ */
+    uint32_t abi;         /* OPD_LIBRARY_ABI */
+    uint32_t op_bytes;    /* sizeof(opd_op), sizeof(opd_variant), sizeof(opd_call): told apart when headers differ */
     uint32_t variant_bytes;
     uint32_t call_bytes;
     const opd_op *ops;
@@ -201,9 +197,8 @@ typedef struct opd_library {
     const opd_kernel *kernels; /* of these and of known operators */
     int kernel_count;
 } opd_library;
-#define OPD_LIBRARY_INIT                                                                      \
-    .abi = OPD_LIBRARY_ABI, .op_bytes = sizeof(opd_op), .variant_bytes = sizeof(opd_variant), \
-    .call_bytes = sizeof(opd_call)
+#define OPD_LIBRARY_INIT \
+    .abi = OPD_LIBRARY_ABI, .op_bytes = sizeof(opd_op), .variant_bytes = sizeof(opd_variant), .call_bytes = sizeof(opd_call)
 
 /*
  * Loads a user's library and registers its operators and variants (for a known operator: before the ones there are); once, however often asked.
