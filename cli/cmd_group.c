@@ -127,6 +127,7 @@ static int print_json(opd_grouping *grouping, const group_options *o, int exit_s
     opd_document_put(document, "groups", groups);
     opd_document_put(document, "requested", json_integer(opd_grouping_requested(grouping)));
     opd_document_put(document, "unread", opd_document_unread(&o->unread));
+    opd_document_put(document, "waiting", opd_document_waiting(&o->paths));
     opd_document_put(document, "exit_status", json_integer(exit_status));
     return opd_document_print(document, exit_status);
 }
@@ -141,6 +142,7 @@ static int run(const opd_command *self, int argc, char **argv)
     if (opd_grouping_new(&grouping) != OPD_OK) {
         exit_status = opd_trouble();
     } else {
+        opd_paths_mention_waiting(&o.paths, &o.shared);
         add_all(grouping, &o);
         exit_status = o.unread.paths.count > 0 ? OPD_EXIT_TROUBLE : OPD_EXIT_OK;
         if (o.shared.is_json) {

@@ -420,6 +420,7 @@ static int print_json(const task_list *list, int exit_status)
     }
     opd_document_put(document, "replays", replays);
     opd_document_put(document, "unread", opd_document_unread(&list->unread));
+    opd_document_put(document, "waiting", opd_document_waiting(&list->paths));
     opd_document_put(document, "counts", counts_object(list));
     opd_document_put(document, "exit_status", json_integer(exit_status));
     return opd_document_print(document, exit_status);
@@ -512,6 +513,7 @@ static int run(const opd_command *self, int argc, char **argv)
     opd_status status = o.junit != NULL ? opd_output_check("--junit", o.junit, o.path, OPD_OUTPUT_JUNIT) : OPD_OK;
     if (status == OPD_OK) {
         status = opd_paths_add(&list.paths, o.path);
+        opd_paths_mention_waiting(&list.paths, &o.shared);
     }
     for (size_t i = 0; i < list.paths.count && status == OPD_OK; i++) {
         if (add_bundle(&list, list.paths.items[i], is_folder) != OPD_OK) {

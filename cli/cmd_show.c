@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include <opsdebug/memory.h>
-#include <opsdebug/record.h>
 
 #include "count_table.h"
 #include "document.h"
@@ -124,18 +123,6 @@ static void add_row(folder_view *view, const char *path)
     opd_bundle_close(bundle);
 }
 
-/* Calls of a killed recording that the folder's bundles do not hold. */
-static void mention_leftovers(const show_options *o)
-{
-    char word[4096];
-    if (!o->shared.is_quiet && opd_record_left_behind(o->path).orphaned > 0) {
-        opd_phrase_shell(word, sizeof word, o->path);
-        fprintf(stderr,
-                "ops-debug: a recording into %s was killed; ops-debug salvage %s brings the rest of its calls\n",
-                o->path, word);
-    }
-}
-
 /* Takes the document that holds view->array. */
 static int print_folder(folder_view *view, json_t *document, int exit_status)
 {
@@ -143,6 +130,7 @@ static int print_folder(folder_view *view, json_t *document, int exit_status)
     if (shared->is_json) {
         opd_table_free(view->table);
         opd_document_put(document, "unread", opd_document_unread(&view->unread));
+        opd_document_put(document, "waiting", opd_document_waiting(&view->paths));
         return opd_document_print(document, exit_status);
     }
     json_decref(document);
@@ -165,11 +153,11 @@ static int show_folder(const show_options *o)
     static const char *const titles[] = { "BUNDLE", "KIND", ">CALLS", "FAILURE" };
     folder_view view = { .options = o };
     int exit_status = OPD_EXIT_TROUBLE;
-    mention_leftovers(o);
     if (opd_paths_add(&view.paths, o->path) != OPD_OK ||
         opd_table_new(&view.table, titles, OPD_COUNT(titles)) != OPD_OK) {
         opd_trouble();
     } else {
+        opd_paths_mention_waiting(&view.paths, &o->shared);
         json_t *document = json_object();
         view.array = json_array();
         opd_document_put(document, "bundles", view.array);

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <opsdebug/record.h>
+
 #include "phrases.h"
 
 json_t *opd_document_text(const char *text)
@@ -353,6 +355,21 @@ json_t *opd_document_unread(const opd_unread *unread)
         opd_document_put(object, "path", opd_document_text(unread->paths.items[i]));
         opd_document_put(object, "error", opd_document_text(unread->reasons.items[i]));
         json_array_append_new(array, object);
+    }
+    return array;
+}
+
+json_t *opd_document_waiting(const opd_paths *paths)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < paths->folders.count; i++) {
+        uint32_t killed = opd_record_left_behind(paths->folders.items[i]).orphaned;
+        if (killed > 0) {
+            json_t *object = json_object();
+            opd_document_put(object, "path", opd_document_text(paths->folders.items[i]));
+            opd_document_put(object, "recordings", json_integer(killed));
+            json_array_append_new(array, object);
+        }
     }
     return array;
 }

@@ -27,6 +27,8 @@ void opd_document_put(json_t *object, const char *key, json_t *take_value);
 
 /* [{"path", "error"}] */
 json_t *opd_document_unread(const opd_unread *unread);
+/* Folders into which killed recordings went whose calls are to be salvaged: [{"path": ..., "recordings": N}]. */
+json_t *opd_document_waiting(const opd_paths *paths);
 
 /* Prints the document to a file, with a newline; false when that fails. */
 bool opd_document_print_to(const json_t *document, FILE *file);

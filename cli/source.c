@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <opsdebug/record.h>
 
@@ -25,17 +26,47 @@ bool opd_path_is_directory(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-static opd_status append(opd_paths *paths, const char *path)
+static opd_status append_to(char ***items, size_t *count, const char *path)
 {
-    opd_status status = opd_grow((void **)&paths->items, paths->count + 1, sizeof *paths->items);
+    opd_status status = opd_grow((void **)items, *count + 1, sizeof **items);
     if (status != OPD_OK) {
         return status;
     }
-    status = opd_strdup(&paths->items[paths->count], path);
+    status = opd_strdup(&(*items)[*count], path);
     if (status == OPD_OK) {
-        paths->count++;
+        *count += 1;
     }
     return status;
+}
+
+static opd_status append(opd_paths *paths, const char *path)
+{
+    return append_to(&paths->items, &paths->count, path);
+}
+
+/* What killed recordings into the path have left in shared memory, and the command that brings it; false when there is nothing. */
+static bool describe_waiting(char *text, size_t size, const char *path)
+{
+    char word[4096];
+    uint32_t killed = opd_record_left_behind(path).orphaned;
+    if (killed == 0) {
+        return false;
+    }
+    opd_phrase_shell(word, sizeof word, path);
+    snprintf(text, size,
+             "%u recording%s into it %s killed, whose calls wait in shared memory: ops-debug salvage %s brings them",
+             killed, opd_phrase_plural(killed), killed == 1 ? "was" : "were", word);
+    return true;
+}
+
+void opd_paths_mention_waiting(const opd_paths *paths, const opd_shared *shared)
+{
+    char text[4352];
+    for (size_t i = 0; !shared->is_quiet && i < paths->folders.count; i++) {
+        if (describe_waiting(text, sizeof text, paths->folders.items[i])) {
+            fprintf(stderr, "ops-debug: %s: %s\n", paths->folders.items[i], text);
+        }
+    }
 }
 
 static bool ends_with(const char *text, const char *suffix)
@@ -93,13 +124,17 @@ static opd_status add_directory(opd_paths *paths, const char *path)
     if (status != OPD_OK) {
         return status;
     }
+    char waiting[4352];
+    if (paths->count == first && describe_waiting(waiting, sizeof waiting, path)) {
+        return opd_fail(OPD_E_NOTFOUND, "%s: holds no bundle yet: %s", path, waiting);
+    }
     if (paths->count == first) {
         return opd_fail(OPD_E_NOTFOUND, "%s: holds no bundle (*%s); record into it with ops-debug record -o", path,
                         OPD_SUFFIX);
     }
     qsort(paths->items + first, paths->count - first, sizeof *paths->items, compare_paths);
     drop_leftovers(paths, first);
-    return OPD_OK;
+    return append_to(&paths->folders.items, &paths->folders.count, path);
 }
 
 opd_status opd_paths_add(opd_paths *paths, const char *path)
@@ -112,7 +147,11 @@ void opd_paths_done(opd_paths *paths)
     for (size_t i = 0; i < paths->count; i++) {
         opd_free(paths->items[i]);
     }
+    for (size_t i = 0; i < paths->folders.count; i++) {
+        opd_free(paths->folders.items[i]);
+    }
     opd_free(paths->items);
+    opd_free(paths->folders.items);
     *paths = (opd_paths){ 0 };
 }
 
@@ -163,6 +202,10 @@ static opd_status open_bundle(opd_bundle **out, const char *path, const opd_shar
     }
     opd_remark_say();
     opd_status status = opd_bundle_open(out, path);
+    char waiting[4352];
+    if (status != OPD_OK && access(path, F_OK) != 0 && describe_waiting(waiting, sizeof waiting, path)) {
+        return opd_fail(OPD_E_NOTFOUND, "%s: not written yet: %s", path, waiting);
+    }
     if (status != OPD_OK) {
         /* The layer below may have named the path already. */
         return strstr(opd_error_text(), path) != NULL ? status : opd_fail_in(status, "%s", path);

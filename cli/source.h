@@ -17,17 +17,26 @@
 /* kind of the event of a call whose recorded outputs are expected values, not those of a run; its value is the call's number, its name their maker */
 #define OPD_EVENT_GOLDEN "golden"
 
-/* Paths of bundles, sorted by name. */
+/* Paths, in the order they came. */
+typedef struct opd_path_list {
+    char **items;
+    size_t count;
+} opd_path_list;
+
+/* Paths of bundles, those of a folder sorted by name. */
 typedef struct opd_paths {
     char **items;
     size_t count;
+    opd_path_list folders; /* that they came from */
 } opd_paths;
 
 /*
  * Adds path itself, or of a directory every bundle in it, complete or torn.
- * errors    E_NOTFOUND the path, or a directory without any bundle; E_IO.
+ * errors    E_NOTFOUND the path, or a directory without any bundle, with what is waiting for it; E_IO.
  */
 opd_status opd_paths_add(opd_paths *paths, const char *path);
+/* Says of each folder, unless quiet, that recordings into it were killed whose calls are still to be salvaged. */
+void opd_paths_mention_waiting(const opd_paths *paths, const opd_shared *shared);
 void opd_paths_done(opd_paths *paths);
 bool opd_path_is_directory(const char *path);
 

@@ -61,6 +61,29 @@ def numbers(build, out):
     return sorted(seen)
 
 
+def names_what_is_waiting(build, folder, out):
+    """Every command over a folder says it, whether the folder holds bundles by then or looks empty."""
+    bundle = folder / "one.opsb"
+    subprocess.run([build / "tests/make_bundle", "nan", bundle], check=True)
+    waiting = f"1 recording into it was killed, whose calls wait in shared memory: ops-debug salvage {out} brings them"
+    kept = {path: path.read_bytes() for path in out.iterdir()}
+    for path in kept:
+        path.unlink()
+    for command in ("show", "group", "replay"):
+        done = ask(build, command, out)
+        assert done.returncode == 3 and done.stderr == f"ops-debug: {out}: holds no bundle yet: {waiting}\n", done
+    for path, content in kept.items():
+        path.write_bytes(content)
+    (out / "one.opsb").write_bytes(bundle.read_bytes())
+    for command, status in (("show", 0), ("group", 0), ("replay", 1)):
+        done = ask(build, command, out, "--json")
+        assert done.returncode == status and f"ops-debug: {out}: {waiting}\n" in done.stderr, done
+        assert json.loads(done.stdout)["waiting"] == [{"path": str(out), "recordings": 1}], done.stdout
+        assert ask(build, command, out, "-q").stderr == "", command
+    (out / "one.opsb").unlink()
+    bundle.unlink()
+
+
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory(prefix="left-") as name:
@@ -70,6 +93,7 @@ def main():
         assert sessions_of(out), "nothing to recover"
         for said in (ask(build, "show", out).stderr, ask(build, "record", "-o", out, "--", "true").stderr):
             assert f"ops-debug salvage {out}" in said, said
+        names_what_is_waiting(build, folder, out)
         other = ask(build, "show", folder)
         assert "salvage" not in other.stderr, "another folder's session is named"
         mended = ask(build, "salvage", out)
