@@ -2,7 +2,6 @@
 // Diagnosis: an ordered table of rules. The first rule that applies gives label, confidence and a sentence; a rule looks only at the
 // call, at what was recorded of its operands, and at what a replay observed.
 #include <ctype.h>
-#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -53,20 +52,9 @@ bool opd_decide(opd_failure *out, const char *label, double confidence, const ch
 
 /* ----------------------------------------------------------------------------------------------------- facts */
 
-static bool must_be_read(const opd_operand *operand)
-{
-    return (operand->role & OPD_ROLE_IN) != 0 && (operand->flags & OPD_OPERAND_MUST_NOT_READ) == 0;
-}
-
 static uint64_t infinities(const opd_health *health)
 {
     return health->pos_inf + health->neg_inf;
-}
-
-static double largest(const opd_health *health)
-{
-    double size = fmax(fabs(health->min), fabs(health->max));
-    return isfinite(size) ? size : 0;
 }
 
 /* Index of the only operand of a kind with a NaN (or Inf) on entry; -1: none, -2: several. */
@@ -76,7 +64,7 @@ static int only_operand_with(const evidence *facts, bool is_read, bool want_inf)
     for (int i = 0; i < facts->call->operand_count; i++) {
         const opd_operand *operand = &facts->call->operands[i];
         uint64_t count = want_inf ? infinities(&facts->before[i]) : facts->before[i].nan;
-        if ((operand->flags & OPD_OPERAND_RETURNED) != 0 || must_be_read(operand) != is_read || count == 0) {
+        if ((operand->flags & OPD_OPERAND_RETURNED) != 0 || opd_must_be_read(operand) != is_read || count == 0) {
             continue;
         }
         found = found == -1 ? i : -2;
@@ -88,7 +76,7 @@ static int only_operand_with(const evidence *facts, bool is_read, bool want_inf)
 static bool knows_inputs(const evidence *facts)
 {
     for (int i = 0; i < facts->call->operand_count; i++) {
-        if (must_be_read(&facts->call->operands[i]) && !facts->has_health[i]) {
+        if (opd_must_be_read(&facts->call->operands[i]) && !facts->has_health[i]) {
             return false;
         }
     }
@@ -117,58 +105,12 @@ static void gather(evidence *facts, const opd_failure *failure, const opd_call *
     }
 }
 
-/* Length of the operand's declaration that starts at text: up to a comma or an arrow outside brackets. */
-static size_t declaration_size(const char *text)
-{
-    int depth = 0;
-    size_t size = 0;
-    for (; text[size] != '\0'; size++) {
-        char now = text[size];
-        depth += now == '(' || now == '[';
-        depth -= now == ')' || now == ']';
-        if (depth == 0 && (now == ',' || (now == '-' && text[size + 1] == '>'))) {
-            break;
-        }
-    }
-    return size;
-}
-
-/* Text of the condition under which the contract reads an operand, from its signature; "" when there is none. */
-static void condition_of(char *text, size_t size, const opd_op *op, const char *operand)
-{
-    size_t length = strlen(operand);
-    const char *at = op == NULL ? "" : op->signature;
-    text[0] = '\0';
-    while (*at != '\0') {
-        at += strspn(at, " ,->");
-        size_t declared = declaration_size(at);
-        const char *condition = strstr(at, " if(");
-        bool is_it = strncmp(at, operand, length) == 0 && at[length] == ':';
-        if (is_it && condition != NULL && condition < at + declared) {
-            condition += strlen(" if(");
-            int depth = 1;
-            size_t used = 0;
-            for (; *condition != '\0' && used + 1 < size; condition++) {
-                depth += *condition == '(';
-                depth -= *condition == ')';
-                if (depth == 0) {
-                    break;
-                }
-                text[used++] = *condition;
-            }
-            text[used] = '\0';
-            return;
-        }
-        at += declared;
-    }
-}
-
 /* "alpha = 0", "n = 0": the values named in the condition that are zero. */
 static void zero_values(char *text, size_t size, const opd_call *call, const char *operand)
 {
     char condition[160];
     char name[OPD_NAME];
-    condition_of(condition, sizeof(condition), call->op, operand);
+    opd_condition_of(condition, sizeof(condition), call->op, operand);
     opd_call copy = *call;
     size_t used = 0;
     text[0] = '\0';
@@ -270,7 +212,7 @@ static bool unreadable_operand(opd_failure *out, const evidence *facts)
 {
     for (int i = 0; facts->outcome == OPD_OUTCOME_CRASH && i < facts->call->operand_count; i++) {
         const opd_operand *operand = &facts->call->operands[i];
-        if (must_be_read(operand) && (operand->flags & OPD_OPERAND_UNREADABLE) != 0) {
+        if (opd_must_be_read(operand) && (operand->flags & OPD_OPERAND_UNREADABLE) != 0) {
             return opd_decide(out, "bad-args", 0.9,
                               "%s at 0x%" PRIx64
                               " could not be read when %s was called: its pointer, size or stride is wrong",
@@ -293,30 +235,6 @@ static const opd_operand *zero_divisor(const evidence *facts)
     return NULL;
 }
 
-/* Upper estimate of a product of inputs summed over the reduction, as a power of ten against the type's range. */
-static bool may_overflow(const evidence *facts, double *estimate)
-{
-    int64_t terms = 1;
-    double product = 1;
-    const opd_call *call = facts->call;
-    double range = opd_dtype_real(call->dtype) == OPD_F32 ? (double)FLT_MAX : DBL_MAX;
-    if (call->op != NULL && call->op->reduction != NULL && opd_call_eval(&terms, call, call->op->reduction) != OPD_OK) {
-        terms = 1;
-    }
-    double sum = 0;
-    for (int i = 0; i < call->operand_count; i++) {
-        double size = largest(&facts->before[i]);
-        if (must_be_read(&call->operands[i]) && facts->has_health[i] && size > 0) {
-            bool is_output = (call->operands[i].role & OPD_ROLE_OUT) != 0;
-            product += is_output ? 0 : log10(size);
-            sum = fmax(sum, is_output ? log10(size) : 0);
-        }
-    }
-    product += log10(terms > 1 ? (double)terms : 1) - 1;
-    *estimate = fmax(product, sum);
-    return *estimate > log10(range) - 0.5;
-}
-
 static bool unread_operand(opd_failure *out, const evidence *facts)
 {
     bool is_inf = facts->outcome == OPD_OUTCOME_INF_BORN;
@@ -329,7 +247,7 @@ static bool unread_operand(opd_failure *out, const evidence *facts)
         unread = only_operand_with(facts, false, true); /* 0 * Inf makes a NaN as well */
     }
     double estimate = 0;
-    if (read != -1 || unread == -1 || may_overflow(facts, &estimate)) {
+    if (read != -1 || unread == -1 || opd_may_overflow(facts, &estimate)) {
         return false; /* an overflow of what is read explains it without the other operand */
     }
     bool is_foreign = opd_call_is_foreign(facts->call); /* no contract says what the operator makes of its inputs */
@@ -421,7 +339,7 @@ static bool nan_made(opd_failure *out, const evidence *facts)
     if (only_operand_with(facts, true, true) != -1) {
         return opd_decide(out, "nan-made", 0.9, "the operands hold Inf and no NaN: Inf - Inf or 0 * Inf");
     }
-    if (may_overflow(facts, &estimate)) {
+    if (opd_may_overflow(facts, &estimate)) {
         bool is_all = only_operand_with(facts, false, false) == -1;
         return opd_decide(
             out, "nan-made", 0.9,
@@ -452,7 +370,7 @@ static bool overflow(opd_failure *out, const evidence *facts)
 {
     double estimate = 0;
     if (facts->outcome != OPD_OUTCOME_INF_BORN || !knows_inputs(facts) || only_operand_with(facts, true, true) != -1 ||
-        !may_overflow(facts, &estimate)) {
+        !opd_may_overflow(facts, &estimate)) {
         return false;
     }
     bool is_half = facts->call->dtype == OPD_F16;

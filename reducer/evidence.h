@@ -17,6 +17,21 @@ typedef struct evidence {
     opd_health before[OPD_MAX_OPERANDS];
 } evidence;
 
+static inline bool opd_must_be_read(const opd_operand *operand)
+{
+    return (operand->role & OPD_ROLE_IN) != 0 && (operand->flags & OPD_OPERAND_MUST_NOT_READ) == 0;
+}
+
+/* Text of the condition under which the contract reads an operand, from its signature; "" when there is none. */
+void opd_condition_of(char *text, size_t size, const opd_op *op, const char *operand);
+
+/*
+ * Upper estimate of what a call computes, as a power of ten against the type's range: a product of scalars and operands summed over the
+ * reduction, or old content times its scalar. Old content is a factor itself where a triangle or a rotation changes it in place, or
+ * scalars alone; a matrix or vector that is the only input of an update is multiplied by itself.
+ */
+bool opd_may_overflow(const evidence *facts, double *estimate);
+
 /* Fills label, confidence and reason when it applies. */
 typedef bool rule_fn(opd_failure *out, const evidence *facts);
 

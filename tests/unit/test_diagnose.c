@@ -154,6 +154,77 @@ static void a_nan_from_finite_data_says_how(void **state)
     check(&call, failure_of(OPD_OUTCOME_INF_BORN, "C"), NULL, "overflow", "beyond the range of f64");
 }
 
+/*
+ * Finite operands and scalars whose product is out of range; with everything at the small value the product is in range, and the Inf has
+ * no such cause. Powers of ten of operands and scalars, by hand from the routine's definition.
+ */
+static void an_inf_from_finite_factors_is_an_overflow_whatever_the_routine(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *routine, *result;
+        struct {
+            const char *name;
+            double large, small;
+        } operands[3], scalars[2];
+    } cases[] = {
+        { "dscal", "x", { { "x", 1e200, 1e100 } }, { { "alpha", 1e200, 1e100 } } },
+        { "sscal", "x", { { "x", 1e30, 1e10 } }, { { "alpha", 1e30, 1e10 } } },
+        { "zscal", "x", { { "x", 1e300, 1e100 } }, { { "alpha", -1e20, 1e20 } } },
+        { "zdscal", "x", { { "x", 1e300, 1e100 } }, { { "alpha", 1e20, 1e20 } } },
+        { "csscal", "x", { { "x", 1e30, 1e20 } }, { { "alpha", 1e12, 1e12 } } },
+        { "daxpy", "y", { { "x", 1e200, 1e100 }, { "y", 1, 1 } }, { { "alpha", 1e200, 1e100 } } },
+        { "daxpby", "y", { { "x", 1, 1 }, { "y", 1e200, 1e100 } }, { { "alpha", 1, 1 }, { "beta", 1e200, 1e100 } } },
+        { "domatcopy", "B", { { "A", 1e200, 1e100 } }, { { "alpha", 1e200, 1e100 } } },
+        { "dimatcopy", "B", { { "A", 1e200, 1e100 } }, { { "alpha", 1e200, 1e100 } } },
+        { "drot", "x", { { "x", 1e200, 1e100 }, { "y", 1, 1 } }, { { "c", 1e200, 1e100 }, { "s", 0, 0 } } },
+        { "drotm", "x", { { "x", 1e200, 1e100 }, { "y", 1, 1 }, { "param", 1e200, 1e100 } }, { { NULL } } },
+        { "dgemv",
+          "y",
+          { { "A", 1, 1 }, { "x", 1, 1 }, { "y", 1e200, 1e100 } },
+          { { "alpha", 1, 1 }, { "beta", 1e200, 1e100 } } },
+        { "dger", "A", { { "x", 1e100, 1e50 }, { "y", 1e100, 1e50 }, { "A", 1, 1 } }, { { "alpha", 1e150, 1e150 } } },
+        { "dsyr", "A", { { "x", 1e200, 1e100 }, { "A", 1, 1 } }, { { "alpha", 1, 1 } } },
+        { "dtrmv", "x", { { "A", 1e200, 1e100 }, { "x", 1e200, 1e100 } }, { { NULL } } },
+        { "dgemm",
+          "C",
+          { { "A", 1e100, 1e50 }, { "B", 1e100, 1e50 }, { "C", 1, 1 } },
+          { { "alpha", 1e150, 1e150 }, { "beta", 1, 1 } } },
+        { "dsyrk", "C", { { "A", 1e200, 1e100 }, { "C", 1, 1 } }, { { "alpha", 1, 1 }, { "beta", 1, 1 } } },
+        { "dtrmm", "B", { { "A", 1e100, 1e50 }, { "B", 1e100, 1e50 } }, { { "alpha", 1e150, 1e150 } } },
+    };
+    for (size_t i = 0; i < OPD_COUNT(cases); i++) {
+        for (int is_large = 0; is_large < 2; is_large++) {
+            opd_call call;
+            make_call(&call, cases[i].routine);
+            for (size_t k = 0; k < 3 && cases[i].operands[k].name != NULL; k++) {
+                set_health(&call, cases[i].operands[k].name,
+                           is_large ? cases[i].operands[k].large : cases[i].operands[k].small, 0, 0);
+            }
+            for (size_t k = 0; k < 2 && cases[i].scalars[k].name != NULL; k++) {
+                opd_value *value = opd_call_value(&call, cases[i].scalars[k].name);
+                assert_non_null(value);
+                value->re = is_large ? cases[i].scalars[k].large : cases[i].scalars[k].small;
+            }
+            print_message("%s %s\n", cases[i].routine, is_large ? "beyond its range" : "in range");
+            check(&call, failure_of(OPD_OUTCOME_INF_BORN, cases[i].result), NULL, is_large ? "overflow" : "",
+                  "beyond the range of");
+        }
+    }
+}
+
+static void an_inf_of_a_half_is_held_against_the_range_of_halves(void **state)
+{
+    (void)state;
+    opd_call call;
+    opd_call_wish wish = { .dtype = OPD_F16, .shapes = "[2,4];[4,2]" };
+    assert_int_equal(opd_call_make(&call, opd_op_find("ai.onnx", "MatMul"), &wish), OPD_OK);
+    set_healths(&call, 300);
+    check(&call, failure_of(OPD_OUTCOME_INF_BORN, "Y"), NULL, "fp16-overflow", "beyond the range of f16");
+    set_healths(&call, 30);
+    check(&call, failure_of(OPD_OUTCOME_INF_BORN, "Y"), NULL, "", "");
+}
+
 static void unknown_statistics_decide_nothing(void **state)
 {
     (void)state;
@@ -438,6 +509,8 @@ int main(void)
         cmocka_unit_test(a_crash_over_an_unmapped_pointer_blames_the_caller),
         cmocka_unit_test(a_nan_of_a_singular_triangle_says_so),
         cmocka_unit_test(a_nan_behind_beta_zero_is_not_blamed_for_an_overflow),
+        cmocka_unit_test(an_inf_from_finite_factors_is_an_overflow_whatever_the_routine),
+        cmocka_unit_test(an_inf_of_a_half_is_held_against_the_range_of_halves),
         cmocka_unit_test(a_nan_that_also_stands_in_a_read_operand_is_no_unread_operand),
         cmocka_unit_test(a_nan_from_finite_data_says_how),
         cmocka_unit_test(unknown_statistics_decide_nothing),
