@@ -255,6 +255,9 @@ static int run(const opd_command *self, int argc, char **argv)
     opd_command_parse(self, &o.shared, argc, argv);
     opd_status status = opd_source_open(&bundle, o.path, &o.shared);
     if (status == OPD_OK) {
+        if (!o.shared.is_quiet) {
+            opd_source_remark_outside(bundle);
+        }
         status = opd_subject_find(&subject, bundle, o.trial.call);
     }
     if (status != OPD_OK) {

@@ -59,18 +59,21 @@ static const struct argp_option options[] = {
       "counts (calls and time by kind, no record of each), meta (no operand is read), stats (digests, statistics), inputs (keeps inputs; the default) or full (outputs too)",
       0 },
     { "trigger", KEY_TRIGGER, "LIST", 0,
-      "What freezes a bundle: nan,inf,crash,contract,timeout=60s (the default), abs>LIMIT, exit, always", 0 },
+      "What freezes a bundle: nan,inf,crash,contract,timeout=60s (the default), abs>LIMIT, exit, always, or none (only what is asked for from outside or by the program)",
+      0 },
     { "budget", KEY_BUDGET, "SIZE", 0, "Memory for operand data, 256K up to that of the machine, default 256M", 0 },
     { "match", KEY_MATCH, "GLOB", 0,
       "Only calls whose BLAS name without prefix or suffix (dgemm, also for cblas_dgemm and dgemm_64_) or whose operator (gemm) matches, such as '?gemm'",
       0 },
     { "range", KEY_RANGE, "A:B", 0, "Only calls A to B of each thread, from 1 on", 0 },
-    { "sample", KEY_SAMPLE, "N", 0, "Keep the data of every N-th call only", 0 },
+    { "sample", KEY_SAMPLE, "N", 0,
+      "Read the operands of every N-th call only; nan, inf and abs see nothing in the others", 0 },
     { "sample-stats", KEY_SAMPLE_STATS, NULL, 0,
       "With --capture stats: statistics, and with them nan and inf, of the first 1024 elements of an operand and 1024 random ones; no digests of larger ones",
       0 },
     { "first", KEY_FIRST, "N", 0,
-      "Read the operands of the first N calls of each kind (operator, dtypes, shapes, attributes) only", 0 },
+      "Read the operands of the first N calls of each kind (operator, dtypes, shapes, attributes) only; nan, inf and abs see nothing in the later ones",
+      0 },
     { "overhead", KEY_OVERHEAD, "PERCENT", 0,
       "Share of its time that reading operands may cost a thread; then its calls go without for a while, which the bundles say",
       0 },
@@ -329,6 +332,36 @@ static void mention_void_settings(const opd_record_options *record)
     }
 }
 
+/* Failures that nobody will see, since the operands they are in are not read. */
+static void mention_unread_calls(const opd_record_options *record)
+{
+    char blind[64];
+    const struct {
+        const char *flag;
+        double value;
+        bool is_given;
+        const char *what;
+    } settings[] = {
+        { "--first", record->first, record->first > 0, "later calls of a kind" },
+        { "--sample", record->sample, record->sample > 1, "the calls between" },
+        { "--overhead", record->overhead * 100, record->overhead > 0, "calls beyond that share" },
+    };
+    uint32_t bits = opd_triggers_idle(record->triggers, OPD_CAPTURE_META); /* those that look at operands */
+    opd_triggers_print(blind, sizeof blind, bits);
+    for (size_t i = 0; i < OPD_COUNT(settings) && bits != 0 && record->capture >= OPD_CAPTURE_STATS; i++) {
+        if (settings[i].is_given) {
+            fprintf(stderr, "ops-debug: %s %g leaves %s unread: the triggers %s see nothing there\n", settings[i].flag,
+                    settings[i].value, settings[i].what, blind);
+        }
+    }
+}
+
+static void say_notice(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "ops-debug: %s\n", text);
+}
+
 /* Opened before the program starts, so that a bad path is known in time. */
 static FILE *open_report(const char *path)
 {
@@ -361,6 +394,8 @@ static int run_program(record_options *o, opd_record_report *report, FILE *file)
         mention_old(o->record.out);
         mention_idle_triggers(&o->record);
         mention_void_settings(&o->record);
+        mention_unread_calls(&o->record);
+        o->record.notice = say_notice;
     }
     opd_status status = opd_record_run(report, &o->record);
     if (status == OPD_E_NOMEM) { /* no room for two processes: the program goes first */

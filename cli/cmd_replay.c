@@ -62,6 +62,7 @@ typedef struct task {
     bool has_position;
     uint64_t position;
     opd_status status;
+    bool is_unconcerned; /* what was asked for is of other calls */
     char error[512];
     opd_subject subject;
     opd_replay_result result;
@@ -103,6 +104,9 @@ static opd_status add_bundle(task_list *list, const char *path, bool only_failur
         return status;
     }
     size_t before = list->count;
+    if (!o->shared.is_quiet) {
+        opd_source_remark_outside(bundle);
+    }
     if (o->trial.call != NULL || opd_source_has_failure(bundle)) {
         status = add_task(list, path, NULL);
     } else if (!only_failures || opd_source_is_golden(bundle)) {
@@ -127,6 +131,9 @@ static opd_status run_in_bundle(task *job, const replay_options *o, const opd_bu
     opd_case item = { 0 };
     opd_status status = job->has_position ? opd_subject_at(&job->subject, bundle, job->position)
                                           : opd_subject_find(&job->subject, bundle, o->trial.call);
+    if (status == OPD_OK) {
+        status = opd_trial_check_concern(&job->is_unconcerned, &job->subject.call, &o->trial.replay);
+    }
     if (status == OPD_OK) {
         status = opd_trial_load(&item, bundle, &job->subject, &o->trial.replay);
     }
@@ -157,6 +164,24 @@ static void run_task(task *job, const replay_options *o)
     }
 }
 
+/* Where what was asked for is of some calls, the others are no trouble; where it is of none, each says why. */
+static void settle_unconcerned(task_list *list)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        task *job = &list->items[i];
+        job->is_unconcerned = job->is_unconcerned || job->status == OPD_E_NAME;
+        count += job->is_unconcerned;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        task *job = &list->items[i];
+        job->is_unconcerned = job->is_unconcerned && count < list->count;
+        if (job->is_unconcerned) {
+            job->answer = (opd_answer){ "not concerned", OPD_EXIT_OK };
+        }
+    }
+}
+
 static void *work(void *context)
 {
     task_list *list = context;
@@ -182,6 +207,7 @@ static void run_tasks(task_list *list)
         pthread_join(threads[i], NULL);
     }
     opd_progress_done();
+    settle_unconcerned(list);
 }
 
 /* -------------------------------------------------------------------------------------------------- printing */
@@ -194,42 +220,6 @@ static void print_lines(const char *title, const char *lines)
         title = "";
         lines += length + (lines[length] == '\n');
     }
-}
-
-/* The imaginary parts where they tell the two apart. */
-static void print_worst(const opd_numbers *numbers, const char *place)
-{
-    printf("; worst at %s: got %.17g", place, numbers->got_re);
-    if (numbers->got_im != 0 || numbers->want_im != 0) {
-        printf(" %+.17gi, right %.17g %+.17gi", numbers->got_im, numbers->want_re, numbers->want_im);
-    } else {
-        printf(", right %.17g", numbers->want_re);
-    }
-}
-
-static void print_numbers(const opd_numbers *numbers, bool was_lazy)
-{
-    char place[128];
-    if (!numbers->is_valid) {
-        if (was_lazy) {
-            printf("reference    not run: the bits are the recorded ones (-v runs it)\n");
-        }
-        return;
-    }
-    if (numbers->is_worst_other_class) {
-        printf("reference    error inf: a value of another class (limit %.3g)", numbers->cap);
-    } else {
-        printf("reference    error %.3g of eps x gauge (naive %.3g, limit %.3g)", numbers->ratio, numbers->naive_ratio,
-               numbers->cap);
-    }
-    if (numbers->is_worst_other_class || numbers->got_re != numbers->want_re || numbers->got_im != numbers->want_im) {
-        opd_phrase_place(place, sizeof place, numbers->worst_operand, numbers->worst, numbers->worst_rank);
-        print_worst(numbers, place);
-    }
-    if (numbers->is_worst_other_class && numbers->ratio <= 0) {
-        printf("; no class is wrong where terms are Inf or go beyond the range of the type");
-    }
-    printf("\n");
 }
 
 static const char *answer_paint(const opd_answer *answer)
@@ -286,8 +276,9 @@ static void print_one(const task *job, const replay_options *o)
     opd_trial_describe_provider(words, sizeof words, result);
     opd_phrase_time(time, sizeof time, result->run_ns);
     printf("ran on       %s (%s)\n", words, time);
-    print_numbers(&result->numbers, o->trial.replay.lazy_reference && job->answer.exit_status == OPD_EXIT_FOUND &&
-                                        result->same == OPD_SAME_BITWISE);
+    opd_trial_print_numbers(&result->numbers, o->trial.replay.lazy_reference &&
+                                                  job->answer.exit_status == OPD_EXIT_FOUND &&
+                                                  result->same == OPD_SAME_BITWISE);
     if (job->subject.is_golden && result->same != OPD_SAME_BITWISE && result->numbers.is_valid) {
         printf("%-12s error %.3g of eps x gauge, %.3g ULP, of the expected values (%s)\n",
                opd_sureness_name(OPD_SURENESS_GOLDEN), result->recorded_ratio, result->recorded_ulp,
@@ -308,7 +299,7 @@ static size_t print_errors(const task_list *list)
     size_t count = 0;
     for (size_t i = 0; i < list->count; i++) {
         const task *job = &list->items[i];
-        if (job->status != OPD_OK && strcmp(job->error, last) != 0) {
+        if (job->status != OPD_OK && !job->is_unconcerned && strcmp(job->error, last) != 0) {
             opd_fail(job->status, "%s", job->error);
             (void)opd_trouble();
             last = job->error;
@@ -349,12 +340,22 @@ static size_t count_answers(const task_list *list, int exit_status)
     return count;
 }
 
+static size_t count_unconcerned(const task_list *list)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        count += list->items[i].is_unconcerned;
+    }
+    return count;
+}
+
 static json_t *counts_object(const task_list *list)
 {
     json_t *object = json_object();
     opd_document_put(object, "replays", opd_document_count(list->count));
     opd_document_put(object, "found", opd_document_count(count_answers(list, OPD_EXIT_FOUND)));
     opd_document_put(object, "could_not_run", opd_document_count(count_answers(list, OPD_EXIT_TROUBLE)));
+    opd_document_put(object, "not_concerned", opd_document_count(count_unconcerned(list)));
     opd_document_put(object, "unread", opd_document_count(list->unread.paths.count));
     return object;
 }
@@ -393,8 +394,13 @@ static void print_summary(const task_list *list)
 {
     char words[48];
     opd_phrase_count(words, sizeof words, list->count, "replay");
-    printf("%s: %zu with a finding, %zu without, %zu could not run\n", words, count_answers(list, OPD_EXIT_FOUND),
-           count_answers(list, OPD_EXIT_OK), count_answers(list, OPD_EXIT_TROUBLE));
+    size_t unconcerned = count_unconcerned(list);
+    printf("%s: %zu with a finding, %zu without, %zu could not run", words, count_answers(list, OPD_EXIT_FOUND),
+           count_answers(list, OPD_EXIT_OK) - unconcerned, count_answers(list, OPD_EXIT_TROUBLE));
+    if (unconcerned > 0) {
+        printf(", %zu not concerned", unconcerned);
+    }
+    printf("\n");
     print_goldens(list);
     opd_unread_print(&list->unread, list->paths.count);
 }
@@ -454,7 +460,8 @@ static opd_status write_junit(const task_list *list, const char *path)
     return status;
 }
 
-/* Of several: any failure found is the answer; else any that could not run or be read; a name that none of them has is of the usage. */
+/* Of several: any failure found is the answer; else any that could not run or be read; a name that none of them has is of the usage. One that some have
+ * leaves the others unconcerned. */
 static int worst_status(const task_list *list)
 {
     if (count_answers(list, OPD_EXIT_FOUND) > 0) {
@@ -549,7 +556,8 @@ const opd_command opd_command_replay = {
     .details =
         "Of a folder, every bundle that records a failure is replayed. A bundle without a failure has every call\n"
         "replayed whose data it holds. Exit status 1: a failure came back, or a result is different; else 3 when a bundle\n"
-        "could not be read or run; else 0. A file of a folder that cannot be read is named and left out.",
+        "could not be read or run; else 0. A file of a folder that cannot be read is named and left out.\n"
+        "Of several calls, those that --isa, --core or --variant cannot be said of are not concerned, and counted apart.",
     .examples = "  ops-debug replay run/solve-4711-1-nan.opsb\n"
                 "  ops-debug replay run/solve-4711-1-nan.opsb --guard --core Haswell --threads 1\n"
                 "  ops-debug replay run/solve-4711-1-nan.opsb --library blis --repeat 20\n"

@@ -16,12 +16,15 @@
 enum { KEY_CALL = 0x100, KEY_ENVIRONMENT, KEY_ALL, SHOWN_CALLS = 24 };
 
 #define TURNS_SHOWN 2u
+#define PATHS_MOST  1024
 
 typedef struct show_options {
     opd_shared shared;
-    const char *path;
-    const char *call;
+    const char *paths[PATHS_MOST];
     int path_count;
+    const char *path; /* the one of them that is shown now */
+    const char *call;
+    json_t *documents; /* of several paths, one document of all */
     bool with_environment;
     bool with_all;
 } show_options;
@@ -48,7 +51,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->with_all = true;
         return 0;
     case ARGP_KEY_ARG:
-        opd_take_argument(state, &o->path, &o->path_count, 1, arg);
+        opd_take_argument(state, o->paths, &o->path_count, PATHS_MOST, arg);
         return 0;
     case ARGP_KEY_NO_ARGS:
         opd_usage_error(state, "give a bundle or a folder of bundles");
@@ -78,6 +81,16 @@ static void read_row(folder_row *row, const opd_bundle *bundle)
         opd_call_describe(row->call, sizeof row->call, &subject.call);
         row->can_run = opd_source_is_replayable(bundle, &subject.call);
     }
+}
+
+/* The whole answer, or a part of it when several paths are shown. */
+static int print_document(const show_options *o, json_t *document, int exit_status)
+{
+    if (o->documents == NULL) {
+        return opd_document_print(document, exit_status);
+    }
+    json_array_append_new(o->documents, document);
+    return exit_status;
 }
 
 static json_t *row_object(const opd_bundle *bundle)
@@ -131,7 +144,7 @@ static int print_folder(folder_view *view, json_t *document, int exit_status)
         opd_table_free(view->table);
         opd_document_put(document, "unread", opd_document_unread(&view->unread));
         opd_document_put(document, "waiting", opd_document_waiting(&view->paths));
-        return opd_document_print(document, exit_status);
+        return print_document(view->options, document, exit_status);
     }
     json_decref(document);
     if (shared->is_quiet) {
@@ -479,7 +492,7 @@ static int show_bundle(const show_options *o)
         }
     }
     if (o->shared.is_json) {
-        exit_status = opd_document_print(bundle_document(bundle, o->call != NULL ? &chosen : NULL), exit_status);
+        exit_status = print_document(o, bundle_document(bundle, o->call != NULL ? &chosen : NULL), exit_status);
     } else if (!o->shared.is_quiet) {
         print_head(bundle);
         print_environment(bundle, o->with_environment);
@@ -503,19 +516,40 @@ static int show_bundle(const show_options *o)
 static int run(const opd_command *self, int argc, char **argv)
 {
     show_options o = { 0 };
+    int exit_status = OPD_EXIT_OK;
     opd_command_parse(self, &o.shared, argc, argv);
-    return opd_path_is_directory(o.path) ? show_folder(&o) : show_bundle(&o);
+    bool is_one = o.path_count == 1;
+    bool is_text = !o.shared.is_json && !o.shared.is_quiet;
+    o.documents = is_one || !o.shared.is_json ? NULL : json_array();
+    for (int i = 0; i < o.path_count; i++) {
+        o.path = o.paths[i];
+        if (!is_one && is_text) {
+            char line[1024];
+            printf("%s%s==> %s <==%s\n", i > 0 ? "\n" : "", opd_paint_on(stdout, OPD_PAINT_BOLD),
+                   opd_phrase_line(line, sizeof line, o.path), opd_paint_on(stdout, OPD_PAINT_OFF));
+            (void)fflush(stdout); /* before what standard error has to say of it */
+        }
+        int status = opd_path_is_directory(o.path) ? show_folder(&o) : show_bundle(&o);
+        exit_status = status > exit_status ? status : exit_status;
+    }
+    if (o.documents != NULL) {
+        json_t *document = json_object();
+        opd_document_put(document, "shown", o.documents);
+        exit_status = opd_document_print(document, exit_status);
+    }
+    return exit_status;
 }
 
 const opd_command opd_command_show = {
     .name = "show",
-    .synopsis = "BUNDLE|DIR",
+    .synopsis = "BUNDLE|DIR...",
     .summary = "Print what a bundle holds, or list the bundles of a folder",
     .details =
         "--call and -v print the addresses of operands in full. A file of a folder that cannot be read is named and left\n"
-        "out; the exit status is 3 then.",
+        "out; the exit status is 3 then. Several paths are shown one after the other, under their names.",
     .examples = "  ops-debug show run/\n"
                 "  ops-debug show run/solve-4711-1-nan.opsb\n"
+                "  ops-debug show run/*-nan.opsb\n"
                 "  ops-debug show run/solve-4711-1-nan.opsb --call 7 --environment\n",
     .options = options,
     .parse = parse,

@@ -3,6 +3,7 @@
  * The report of a recording: short as lines, complete as a document.
  */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 
 #define OPERATORS_SHOWN 3u
 #define COST_LEAST_NS   UINT64_C(100000000) /* of shorter runs a share says nothing */
+#define HANG_LEAST_NS   UINT64_C(1000000000)
 
 /* As the user would type it: relative to the working directory where that is shorter. */
 static const char *shorten(const char *path)
@@ -132,19 +134,29 @@ static void print_losses(const opd_record_report *report)
     }
 }
 
-/* Failures that have no whole bundle, and runs that are not whole. */
-static void print_trouble(const opd_record_report *report)
+/* Where not every failure has a whole bundle: how many of each kind have one. */
+static void print_kinds(const opd_record_report *report)
 {
     char count[48];
     if (report->suppressed > 0) {
         opd_phrase_count(count, sizeof count, report->suppressed, "more bundle");
         fprintf(stderr, "ops-debug: %s counted but not written\n", count);
-        for (uint32_t i = 0; i < report->failure_kinds; i++) {
-            const opd_record_failure *failure = &report->failures[i];
-            fprintf(stderr, "ops-debug:   %s in %s: %" PRIu64 " seen, %" PRIu64 " written\n",
-                    opd_outcome_name((opd_outcome)failure->outcome), failure->routine, failure->seen, failure->written);
-        }
     }
+    for (uint32_t i = 0; i < report->failure_kinds && report->suppressed + report->bundles_cut > 0; i++) {
+        const opd_record_failure *failure = &report->failures[i];
+        fprintf(stderr, "ops-debug:   %s in %s: %" PRIu64 " seen, %" PRIu64 " written",
+                opd_outcome_name((opd_outcome)failure->outcome), failure->routine, failure->seen, failure->written);
+        if (failure->cut > 0) {
+            fprintf(stderr, ", %" PRIu64 " cut short", failure->cut);
+        }
+        fputs("\n", stderr);
+    }
+}
+
+/* Failures that have no whole bundle, and runs that are not whole. */
+static void print_trouble(const opd_record_report *report)
+{
+    print_kinds(report);
     if (report->trouble[0] != '\0') {
         fprintf(stderr, "ops-debug: %s\n", report->trouble);
     }
@@ -156,6 +168,43 @@ static void print_trouble(const opd_record_report *report)
     }
 }
 
+/* What had not returned when its process was ended: it may hang. */
+static void print_flights(const opd_record_report *report)
+{
+    for (uint32_t i = 0; i < report->flight_count; i++) {
+        const opd_record_flight *flight = &report->flights[i];
+        char time[32];
+        opd_phrase_time(time, sizeof time, flight->ns);
+        fprintf(stderr, "ops-debug: in flight for %s when process %d ended%s%s: %s, call %" PRIu64 " of thread %u\n",
+                time, flight->pid, flight->signal != 0 ? " by SIG" : "",
+                flight->signal != 0 ? sigabbrev_np(flight->signal) : "", flight->what, flight->number, flight->thread);
+    }
+    for (uint32_t i = 0; i < report->flight_count; i++) {
+        const opd_record_flight *flight = &report->flights[i];
+        if (!flight->has_bundle && flight->ns >= HANG_LEAST_NS) {
+            fprintf(stderr,
+                    "ops-debug: a bundle with its data: ops-debug trigger PID while it hangs, or a shorter timeout in "
+                    "--trigger, such as timeout=%" PRIu64 "s\n",
+                    flight->ns / (2 * HANG_LEAST_NS) + 1);
+            return;
+        }
+    }
+}
+
+/* The first bundle that can be replayed; where there is none, what the first has to show. */
+static void print_next(const opd_record_report *report, size_t shown)
+{
+    char word[600];
+    size_t chosen = 0;
+    while (chosen < shown && !opd_source_can_replay(report->bundle_paths[chosen])) {
+        chosen++;
+    }
+    if (shown > 0) {
+        opd_phrase_shell(word, sizeof word, shorten(report->bundle_paths[chosen < shown ? chosen : 0]));
+        fprintf(stderr, "next: ops-debug %s %s\n", chosen < shown ? "replay" : "show", word);
+    }
+}
+
 /* On standard error: standard output is the program's. */
 void opd_record_print_summary(const opd_record_report *report, const opd_record_options *record)
 {
@@ -163,7 +212,6 @@ void opd_record_print_summary(const opd_record_report *report, const opd_record_
     char stored[32];
     char calls[48];
     char threads[48];
-    char word[600];
     if (report->calls == 0 && (record->match != NULL || record->range_last != 0)) {
         fprintf(stderr, "ops-debug: no call was recorded: none passed%s%s%s\n",
                 record->match != NULL ? " --match " : "", record->match != NULL ? record->match : "",
@@ -189,6 +237,7 @@ void opd_record_print_summary(const opd_record_report *report, const opd_record_
     print_cost(report, record);
     print_verified(&report->verify);
     print_losses(report);
+    print_flights(report);
     size_t shown =
         report->bundles < OPD_COUNT(report->bundle_paths) ? report->bundles : OPD_COUNT(report->bundle_paths);
     for (size_t i = 0; i < shown; i++) {
@@ -196,11 +245,7 @@ void opd_record_print_summary(const opd_record_report *report, const opd_record_
                 opd_paint_on(stderr, OPD_PAINT_OFF), shorten(report->bundle_paths[i]));
     }
     print_trouble(report);
-    if (shown > 0) {
-        bool can_run = opd_source_can_replay(report->bundle_paths[0]);
-        opd_phrase_shell(word, sizeof word, shorten(report->bundle_paths[0]));
-        fprintf(stderr, "next: ops-debug %s %s\n", can_run ? "replay" : "show", word);
-    }
+    print_next(report, shown);
 }
 
 /* How the calls were come by: LD_AUDIT beside LD_PRELOAD, or the latter alone, in some processes or all. */
@@ -230,10 +275,29 @@ static void put_operators(json_t *document, const opd_record_report *report)
         opd_document_put(line, "routine", opd_document_text(report->failures[i].routine));
         opd_document_put(line, "seen", opd_document_count(report->failures[i].seen));
         opd_document_put(line, "written", opd_document_count(report->failures[i].written));
+        opd_document_put(line, "cut", opd_document_count(report->failures[i].cut));
         json_array_append_new(kinds, line);
     }
     opd_document_put(document, "operators", operators);
     opd_document_put(document, "failure_kinds", kinds);
+}
+
+static json_t *flights_array(const opd_record_report *report)
+{
+    json_t *array = json_array();
+    for (uint32_t i = 0; i < report->flight_count; i++) {
+        const opd_record_flight *flight = &report->flights[i];
+        json_t *object = json_object();
+        opd_document_put(object, "pid", json_integer(flight->pid));
+        opd_document_put(object, "thread", json_integer(flight->thread));
+        opd_document_put(object, "call", opd_document_count(flight->number));
+        opd_document_put(object, "what", opd_document_text(flight->what));
+        opd_document_put(object, "ns", opd_document_count(flight->ns));
+        opd_document_put(object, "signal", json_integer(flight->signal));
+        opd_document_put(object, "has_bundle", json_boolean(flight->has_bundle));
+        json_array_append_new(array, object);
+    }
+    return array;
 }
 
 static void put_cost(json_t *document, const opd_record_report *report)
@@ -290,6 +354,7 @@ json_t *opd_record_document(const opd_record_report *report, const opd_record_op
     }
     opd_document_put(document, "bundles", bundles);
     put_operators(document, report);
+    opd_document_put(document, "in_flight", flights_array(report));
     put_cost(document, report);
     opd_document_put(document, "verify", verify_object(&report->verify));
     opd_document_put(document, "threads_lost", opd_document_count(report->threads_lost));

@@ -445,6 +445,24 @@ bool opd_source_has_failure(const opd_bundle *bundle)
     return false;
 }
 
+bool opd_source_fails_outside(const opd_bundle *bundle)
+{
+    for (uint32_t i = 0; i < opd_bundle_failure_count(bundle); i++) {
+        if (opd_failure_is_real(opd_bundle_failure(bundle, i))) {
+            return !opd_source_has_failure(bundle);
+        }
+    }
+    return false;
+}
+
+void opd_source_remark_outside(const opd_bundle *bundle)
+{
+    if (opd_source_fails_outside(bundle)) {
+        opd_remark("%s: its failure is of no recorded call; ops-debug show has the stack and what was called before",
+                   opd_bundle_path(bundle));
+    }
+}
+
 bool opd_source_is_replayable(const opd_bundle *bundle, const opd_call *call)
 {
     if ((call->op == NULL && !opd_call_is_foreign(call)) || (call->flags & OPD_CALL_VIEW) != 0) {
@@ -467,8 +485,8 @@ bool opd_source_can_replay(const char *path)
     if (opd_bundle_open(&bundle, path) != OPD_OK) {
         return false;
     }
-    bool can_run =
-        opd_subject_find(&subject, bundle, NULL) == OPD_OK && opd_source_is_replayable(bundle, &subject.call);
+    bool can_run = !opd_source_fails_outside(bundle) && opd_subject_find(&subject, bundle, NULL) == OPD_OK &&
+                   opd_source_is_replayable(bundle, &subject.call);
     opd_bundle_close(bundle);
     return can_run;
 }

@@ -87,6 +87,10 @@ opd_status opd_subject_find(opd_subject *out, const opd_bundle *bundle, const ch
 opd_status opd_subject_at(opd_subject *out, const opd_bundle *bundle, uint64_t position);
 /* Has the bundle a real failure with a call? */
 bool opd_source_has_failure(const opd_bundle *bundle);
+/* Does it record failures, but of no call: a crash elsewhere in the program? */
+bool opd_source_fails_outside(const opd_bundle *bundle);
+/* Says so, where calls are about to be run all the same. */
+void opd_source_remark_outside(const opd_bundle *bundle);
 /* Can the call be replayed: its operator is known and no operand that must be read lacks data? */
 bool opd_source_is_replayable(const opd_bundle *bundle, const opd_call *call);
 /* Is there a failing call at path that can be replayed? */

@@ -122,6 +122,16 @@ static bool is_no_verdict(const opd_failure *failure)
     return failure->outcome == OPD_OUTCOME_HARNESS || failure->outcome == OPD_OUTCOME_UNSUPPORTED;
 }
 
+opd_status opd_trial_check_concern(bool *is_unconcerned, const opd_call *call, const opd_replay_options *options)
+{
+    bool is_isa = options->isa != NULL && strcmp(call->domain, "dnnl") != 0;
+    bool is_core = options->core != NULL && strcmp(call->domain, "blas") != 0 && !opd_call_is_foreign(call);
+    *is_unconcerned = is_isa || is_core;
+    return *is_unconcerned ? opd_fail(OPD_E_INVALID, "%s, and %s is not its",
+                                      is_isa ? "--isa is for oneDNN" : "--core is for OpenBLAS", call->name)
+                           : OPD_OK;
+}
+
 static opd_answer answer_recorded(const opd_replay_result *result)
 {
     static const opd_answer came_back[] = {
@@ -325,6 +335,42 @@ void opd_trial_experiment(opd_experiments *tried, const opd_replay_result *found
         snprintf(tried->other_core, sizeof tried->other_core, "%s", result.core);
         tried->has_other_failed = result.runs_failed > 0;
     }
+}
+
+/* The imaginary parts where they tell the two apart. */
+static void print_worst(const opd_numbers *numbers, const char *place)
+{
+    printf("; worst at %s: got %.17g", place, numbers->got_re);
+    if (numbers->got_im != 0 || numbers->want_im != 0) {
+        printf(" %+.17gi, right %.17g %+.17gi", numbers->got_im, numbers->want_re, numbers->want_im);
+    } else {
+        printf(", right %.17g", numbers->want_re);
+    }
+}
+
+void opd_trial_print_numbers(const opd_numbers *numbers, bool was_lazy)
+{
+    char place[128];
+    if (!numbers->is_valid) {
+        if (was_lazy) {
+            printf("reference    not run: the bits are the recorded ones (-v runs it)\n");
+        }
+        return;
+    }
+    if (numbers->is_worst_other_class) {
+        printf("reference    error inf: a value of another class (limit %.3g)", numbers->cap);
+    } else {
+        printf("reference    error %.3g of eps x gauge (naive %.3g, limit %.3g)", numbers->ratio, numbers->naive_ratio,
+               numbers->cap);
+    }
+    if (numbers->is_worst_other_class || numbers->got_re != numbers->want_re || numbers->got_im != numbers->want_im) {
+        opd_phrase_place(place, sizeof place, numbers->worst_operand, numbers->worst, numbers->worst_rank);
+        print_worst(numbers, place);
+    }
+    if (numbers->is_worst_other_class && numbers->ratio <= 0) {
+        printf("; no class is wrong where terms are Inf or go beyond the range of the type");
+    }
+    printf("\n");
 }
 
 void opd_trial_print_options(FILE *to, const opd_trial_options *options)

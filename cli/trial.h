@@ -97,6 +97,12 @@ opd_status opd_trial_provoke(opd_replay_result *result, opd_failure *expected, o
 void opd_trial_experiment(opd_experiments *tried, const opd_replay_result *found, const opd_replay_options *options,
                           const opd_bundle *bundle, const opd_case *item);
 
+/* Is an option of another kind of call than this? Of oneDNN --isa, of OpenBLAS --core. errors: E_INVALID: it is, and says which. */
+opd_status opd_trial_check_concern(bool *is_unconcerned, const opd_call *call, const opd_replay_options *options);
+
+/* The line of the reference: how far from it the result is, and where most. was_lazy: it was not run, as the bits are the recorded ones. */
+void opd_trial_print_numbers(const opd_numbers *numbers, bool was_lazy);
+
 /* Appends the options that repeat this trial: " --guard --core Haswell". */
 void opd_trial_print_options(FILE *to, const opd_trial_options *options);
 

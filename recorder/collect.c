@@ -538,6 +538,8 @@ void opd_collector_finish(opd_collector *collector, opd_watched *watched, int wa
 {
     opd_shared_trigger trigger;
     opd_ticks_calibrate(&collector->ticks, collector->control);
+    opd_drain(collector, watched, false); /* up to what is in flight */
+    opd_flights_note(collector, watched, wait_status);
     opd_drain(collector, watched, true);
     write_frozen(collector, watched);
     if (opd_window_of_end(&trigger, collector, watched, wait_status)) {

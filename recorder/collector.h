@@ -202,6 +202,8 @@ void opd_counts_tally(opd_collector *collector, opd_watched *watched);
 /* The line of a kind of failure; NULL: there are too many. */
 opd_record_failure *opd_tally_failure(opd_record_report *report, uint32_t outcome, const char *routine);
 opd_record_operator *opd_tally_line(opd_record_report *report, const char *name);
+/* Counts the bundle of a failure, which is whole or not. routine: "" = of no call. */
+void opd_tally_bundle(opd_record_report *report, uint32_t outcome, const char *routine, bool is_whole);
 
 /* --- calls that are run again on the reference */
 
@@ -249,6 +251,9 @@ void opd_bundle_note(opd_collector *collector, const char *path, uint64_t bytes)
 void opd_window_write(opd_collector *collector, opd_watched *watched, const opd_shared_trigger *trigger);
 /* Looks for a call in flight or a crash in an image whose process is gone. false: it ended well. */
 bool opd_window_of_end(opd_shared_trigger *trigger, opd_collector *collector, opd_watched *watched, int wait_status);
+
+/* Notes calls in flight, for the report, of an image whose process is gone otherwise than by a crash; what is before them is drained. */
+void opd_flights_note(opd_collector *collector, const opd_watched *watched, int wait_status);
 
 /* --- objects on disk */
 

@@ -143,7 +143,7 @@ static opd_status enter_thread(opd_collector *collector, opd_watched *watched, u
     return status;
 }
 
-/* At levels counts and meta nobody has looked at the call yet: what needs no operand is found here. */
+/* Of a call without operands (levels counts and meta, those that --sample passes by) nobody has looked at the rest yet. */
 static void check_call(const opd_collector *collector, opd_watched *watched, uint32_t index, const opd_call *call)
 {
     const opd_control *control = collector->control;
@@ -151,8 +151,8 @@ static void check_call(const opd_collector *collector, opd_watched *watched, uin
         return; /* the program has, at this level when it is to be verified */
     }
     bool is_bad = (call->flags & OPD_CALL_BAD_ARGS) != 0 && (control->triggers & OPD_TRIGGER_CONTRACT) != 0;
-    if (control->capture > OPD_CAPTURE_META || call->depth > 0 ||
-        (!is_bad && (control->capture == OPD_CAPTURE_COUNTS || (control->triggers & OPD_TRIGGER_ALWAYS) == 0))) {
+    bool is_always = control->capture == OPD_CAPTURE_META && (control->triggers & OPD_TRIGGER_ALWAYS) != 0;
+    if (call->depth > 0 || (!is_bad && !is_always)) {
         return;
     }
     opd_shared_trigger trigger = { .outcome = is_bad ? OPD_OUTCOME_BAD_ARGS : OPD_OUTCOME_REQUESTED,

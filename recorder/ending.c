@@ -7,6 +7,9 @@
 
 #include "inquest.h"
 
+#define HANG_NS \
+    UINT64_C(1000000000) /* a process that ends in order may leave a thread in a call: shorter ones are no hang */
+
 static const int crash_signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS };
 
 static bool is_crash(int signal)
@@ -169,4 +172,46 @@ bool opd_window_of_end(opd_shared_trigger *trigger, opd_collector *collector, op
         return true;
     }
     return false;
+}
+
+/* The outermost call that a thread has begun; false: it has returned from all of them. */
+static bool read_flight(opd_collector *collector, const opd_watched *watched, uint32_t index)
+{
+    opd_process *process = watched->process;
+    opd_slot *slot = opd_session_slot(process, index);
+    uint64_t position = watched->slots[index].position;
+    return slot != NULL && opd_ring_read(slot, &position, collector->record) == OPD_RING_RECORD &&
+           collector->record->state < OPD_STATE_COMPLETE &&
+           atomic_load(&process->slot_states[index]) == OPD_SLOT_TAKEN &&
+           slot->tid == (uint32_t)collector->record->word[OPD_R_WHO] &&
+           opd_decode_call(collector->call, collector, watched, collector->record) == OPD_OK;
+}
+
+void opd_flights_note(opd_collector *collector, const opd_watched *watched, int wait_status)
+{
+    opd_record_report *report = collector->report;
+    opd_process *process = watched->process;
+    uint32_t used = atomic_load(&process->slots_used);
+    bool is_known = wait_status != OPD_STATUS_UNKNOWN;
+    int signal = is_known && WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+    bool is_in_order = is_known ? signal == 0 : atomic_load(&process->is_ended) != 0;
+    if (is_crash(signal) || (!is_known && atomic_load(&process->crash.is_set) != 0)) {
+        return;
+    }
+    for (uint32_t i = 0; i < used && i < OPD_PROCESS_THREADS; i++) {
+        if (report->flight_count == OPD_COUNT(report->flights) || !read_flight(collector, watched, i)) {
+            continue;
+        }
+        const opd_call *call = collector->call;
+        uint64_t now = opd_now_ns();
+        opd_record_flight flight = {
+            .pid = watched->pid, .signal = signal, .thread = call->thread, .number = call->number
+        };
+        flight.ns = now > call->begin_ns ? now - call->begin_ns : 0;
+        flight.has_bundle = process->slots[i].reported == call->number;
+        opd_call_describe(flight.what, sizeof(flight.what), call);
+        if (!is_in_order || flight.ns >= HANG_NS) {
+            report->flights[report->flight_count++] = flight;
+        }
+    }
 }

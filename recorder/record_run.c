@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,10 +134,25 @@ opd_status opd_collector_keep_old(const opd_collector *collector)
     return OPD_OK;
 }
 
+static void notify(const opd_record_options *options, const char *format, ...) OPD_PRINTF(2, 3);
+
+static void notify(const opd_record_options *options, const char *format, ...)
+{
+    char text[600];
+    va_list arguments;
+    if (options->notice != NULL) {
+        va_start(arguments, format);
+        vsnprintf(text, sizeof(text), format, arguments);
+        va_end(arguments);
+        options->notice(options->notice_context, text);
+    }
+}
+
 /* The program without a recorder: it is not to suffer from our trouble. */
 static opd_status run_unrecorded(opd_record_report *report, const opd_record_options *options)
 {
     int pid;
+    notify(options, "nothing is recorded: %s; the program runs without the recorder", opd_error_text());
     snprintf(report->why_nothing, sizeof(report->why_nothing), "%s; the program ran without the recorder",
              opd_error_text());
     opd_status status = opd_launch(&pid, NULL, options);
@@ -157,6 +173,9 @@ static opd_status run_recorded(opd_record_report *report, const opd_record_optio
     opd_collector collector = { .out = out };
     if (opd_collector_open(&collector, options, report) != OPD_OK) {
         return run_unrecorded(report, options);
+    }
+    if (report->reduced[0] != '\0' && options->budget != ((opd_record_options)OPD_RECORD_OPTIONS_INIT).budget) {
+        notify(options, "--budget cannot be had: %s", report->reduced);
     }
     int pid;
     opd_status status = opd_launch(&pid, &collector, options);

@@ -97,6 +97,18 @@ opd_record_failure *opd_tally_failure(opd_record_report *report, uint32_t outcom
     return line;
 }
 
+void opd_tally_bundle(opd_record_report *report, uint32_t outcome, const char *routine, bool is_whole)
+{
+    char name[OPD_NAME]; /* what comes from shared memory may have no end */
+    snprintf(name, sizeof(name), "%.*s", (int)sizeof(name) - 1, routine);
+    opd_record_failure *failure = name[0] != '\0' ? opd_tally_failure(report, outcome, name) : NULL;
+    report->bundles_cut += !is_whole;
+    if (failure != NULL) {
+        failure->written += is_whole;
+        failure->cut += !is_whole;
+    }
+}
+
 static void count_kinds(opd_record_report *report, opd_process *process)
 {
     for (uint32_t i = 0; i < OPD_FAILURE_KINDS; i++) {
@@ -110,7 +122,6 @@ static void count_kinds(opd_record_report *report, opd_process *process)
         opd_record_failure *failure = opd_tally_failure(report, kind->outcome, routine);
         if (failure != NULL) {
             failure->seen += seen;
-            failure->written += atomic_load(&kind->written);
         }
     }
 }

@@ -359,8 +359,8 @@ static void write_mismatch(opd_collector *collector, job *item)
             opd_bundle_note(collector, path, bytes);
         }
     }
+    opd_tally_bundle(collector->report, (uint32_t)item->failure.outcome, item->call.name, status == OPD_OK);
     if (status != OPD_OK) {
-        collector->report->bundles_cut++;
         opd_collector_trouble(collector, "a wrong result of call %llu has no whole bundle: %s",
                               (unsigned long long)item->call.number, opd_error_text());
     }
@@ -376,11 +376,10 @@ static void take_mismatch(opd_collector *collector, job *item)
     item->failure.time_ns = item->call.end_ns;
     report->verify.mismatches++;
     bool is_wanted = item->watched->mismatches < collector->control->max_bundles &&
-                     (line == NULL || line->written < collector->control->per_failure) &&
+                     (line == NULL || line->written + line->cut < collector->control->per_failure) &&
                      !(collector->is_single && report->bundles > 0);
     if (line != NULL) {
         line->seen++;
-        line->written += is_wanted;
     }
     if (!is_wanted) {
         report->suppressed++;

@@ -504,7 +504,7 @@ static void cut_short(window *at, const char *path)
     char why[512];
     snprintf(why, sizeof(why), "%s", opd_error_text());
     (void)opd_collector_keep_old(at->collector); /* else the name would open the old one, not what there is of this */
-    at->collector->report->bundles_cut++;
+    opd_tally_bundle(at->collector->report, at->trigger->outcome, at->trigger->routine, false);
     if (at->is_told) {
         opd_collector_trouble(
             at->collector,
@@ -544,6 +544,7 @@ static void complete_window(window *at, const char *path)
         return;
     }
     opd_bundle_note(at->collector, path, bytes);
+    opd_tally_bundle(at->collector->report, at->trigger->outcome, at->trigger->routine, true);
 }
 
 void opd_window_write(opd_collector *collector, opd_watched *watched, const opd_shared_trigger *trigger)
@@ -569,7 +570,7 @@ void opd_window_write(opd_collector *collector, opd_watched *watched, const opd_
     }
     if (begin_window(&at, path, sizeof(path)) != OPD_OK) {
         opd_wreck_free(at.wreck);
-        collector->report->bundles_cut++;
+        opd_tally_bundle(collector->report, trigger->outcome, trigger->routine, false);
         opd_collector_trouble(collector, "%s", opd_error_text());
         return;
     }

@@ -175,6 +175,8 @@ typedef struct opd_record_options {
     bool torch;              /* ATen operators of Python programs too */
     const char *preload;     /* path of opsdebug-preload.so; NULL = beside this program, then ../lib/opsdebug/ */
     bool without_audit;      /* LD_PRELOAD alone: lookups by handle are not seen */
+    void (*notice)(void *context, const char *text); /* hears, before the program starts, what of this cannot be had; NULL = the report alone says it */
+    void *notice_context;
 } opd_record_options;
 #define OPD_RECORD_OPTIONS_INIT \
     { .capture = OPD_CAPTURE_INPUTS, .triggers = OPD_TRIGGER_NAN | OPD_TRIGGER_INF | OPD_TRIGGER_CRASH | OPD_TRIGGER_CONTRACT | OPD_TRIGGER_TIMEOUT | OPD_TRIGGER_API, \
@@ -192,7 +194,8 @@ typedef struct opd_record_operator {
 typedef struct opd_record_failure {
     uint32_t outcome; /* opd_outcome */
     char routine[OPD_NAME];
-    uint64_t seen, written;
+    uint64_t seen, written; /* written: whole bundles */
+    uint64_t cut;           /* bundles that stayed .partial, or could not be begun */
 } opd_record_failure;
 
 /* Calls that were to be run again on the reference. */
@@ -205,6 +208,15 @@ typedef struct opd_record_verify {
     char why[160];
 } opd_record_verify;
 
+/* A call that had not returned when its process ended, by something other than a crash. */
+typedef struct opd_record_flight {
+    int pid, signal; /* signal: that ended the process; 0 = none, or unknown */
+    uint32_t thread;
+    uint64_t number, ns; /* ns: since it began */
+    bool has_bundle;     /* of the timeout */
+    char what[200];
+} opd_record_flight;
+
 typedef struct opd_record_report {
     int exit_status;         /* wait status of the program */
     uint64_t kinds;          /* at capture level counts: kinds of calls that were counted */
@@ -215,6 +227,8 @@ typedef struct opd_record_report {
     uint32_t operator_count;
     opd_record_failure failures[32];
     uint32_t failure_kinds;
+    opd_record_flight flights[4]; /* the first of them */
+    uint32_t flight_count;
     uint64_t bytes_known;    /* of bytes_seen: were there in an earlier call, and not copied again */
     uint64_t bytes_tracked;  /* of bytes_known: not read again either, since nobody had written to them */
     uint64_t bytes_kept;     /* put into the keep area */

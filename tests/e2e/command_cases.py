@@ -103,6 +103,65 @@ def settings_without_effect_are_named_at_the_start():
     assert done.returncode == 2 and "1 <= A <= B" in done.stderr, done
 
 
+def every_trigger_is_in_the_help():
+    known = ops_debug("record", "--trigger", "?", "--", "true").stderr.split("known are ")[1].split(";")[0].split(", ")
+    text = " ".join(ops_debug("record", "--help").stdout.split())
+    assert len(known) == 9 and "none" in known, known
+    for item in known:
+        assert item.split("=")[0] in re.search(r"--trigger=LIST (.*?) --verify", text)[1], item
+
+
+def calls_that_are_not_read_are_told_at_the_start():
+    """What triggers cannot see there. Arguments need no operand: what is illegal in a call that a sample passes by is a failure as ever."""
+    for words, told in ((["--first", "2"], "--first 2 leaves later calls of a kind unread: the triggers nan and inf see nothing there"),
+                        (["--sample", "3"], "--sample 3 leaves the calls between unread"),
+                        (["--overhead", "5"], "--overhead 5 leaves calls beyond that share unread"),
+                        (["--first", "2", "--trigger", "abs>1,exit"], "the triggers abs see nothing there")):
+        assert told in ops_debug("record", *words, "-o", folder(), "--", "true").stderr.splitlines()[0], words
+    for words in ([], ["--first", "2", "--trigger", "crash,contract"], ["--first", "2", "--capture", "meta"]):
+        assert "unread" not in ops_debug("record", *words, "-o", folder(), "--", "true").stderr, words
+    for option in ("first", "sample"):
+        text = " ".join(ops_debug("record", "--help").stdout.split())
+        assert "nan, inf and abs see nothing" in re.search(rf"--{option}=N (.*?) --", text)[1], option
+    need_numpy()
+    run = Run(script("""
+        import ctypes
+        library, x = ctypes.CDLL("libblas.so.3"), (ctypes.c_double * 16)()
+        for lda in (4, 4, 3, 4):
+            library.cblas_dgemv(101, 111, 4, 4, ctypes.c_double(1), x, lda, x, 1, ctypes.c_double(0), x, 1)
+        """), ["sample=4"])
+    assert [(bundle.failure["outcome"], bundle.failure["call"]) for bundle in run.failures] == [("contract", "3")], run.report
+
+
+def settings_that_cannot_be_had_are_told_before_the_program_starts():
+    under = ["bash", "-c", 'ulimit -f 1 && exec "$@"', "bash", OPS_DEBUG, "record", "-o", folder()]
+    program = ["--", "/bin/sh", "-c", "echo started >&2"]
+    lines = subprocess.run([*under, *program], capture_output=True, text=True, timeout=60).stderr.splitlines()
+    assert re.match("ops-debug: nothing is recorded: the file size limit is 1024 bytes .*; the program runs without the recorder$", lines[0]), lines
+    assert lines[1] == "started" and len(lines) == 3, lines
+    for words in (["-q"], ["--json"]):
+        said = subprocess.run([*under, *words, *program], capture_output=True, text=True, timeout=60).stderr
+        assert said.startswith("started\n"), said
+
+
+def several_bundles_are_shown_one_after_the_other():
+    out = folder()
+    paths = [os.path.join(out, name) for name in ("a.opsb", "b.opsb")]
+    for i, path in enumerate(paths):
+        ops_debug("record", "-o", path, "--trigger", "exit", "--", VICTIM, "basic", str(i + 2))
+    alone_each = [ops_debug("show", path).stdout for path in paths]
+    done = ops_debug("show", *paths)
+    assert done.returncode == 0 and done.stdout == f"==> {paths[0]} <==\n{alone_each[0]}\n==> {paths[1]} <==\n{alone_each[1]}", done.stdout
+    document = json.loads(ops_debug("show", "--json", *paths, out).stdout)["shown"]
+    assert [len(part["calls"]) for part in document[:2]] == [2, 3] and len(document[2]["bundles"]) == 2, document
+    assert document[0] == json.loads(ops_debug("show", "--json", paths[0]).stdout)
+    done = ops_debug("show", paths[0], os.path.join(out, "none.opsb"), paths[1])
+    assert done.returncode == 3 and "none.opsb" in done.stderr and done.stdout.count("bundle       ") == 2, done
+    for command in ("replay", "diagnose", "reduce"):
+        done = ops_debug(command, *paths)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and "is one argument too many" in done.stderr, done
+
+
 def triggers_that_a_level_cannot_fire_are_named_at_the_start():
     def first_line(*words):
         return ops_debug("record", *words, "-o", folder(), "--", VICTIM, "overflow", "1").stderr.splitlines()[0]

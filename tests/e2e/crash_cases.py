@@ -4,9 +4,11 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from record_harness import BUILD, PROBE, SANITIZED, TESTS, Bundle, Run, Skip, alone, has, main, same_as_alone
@@ -16,7 +18,7 @@ WILD = VICTIM + "_wild"
 ENV = dict(os.environ, OPENBLAS_NUM_THREADS="1")
 
 
-def crashed(program, way, env=ENV, signal="SIGSEGV"):
+def crashed(program, way, env=ENV, name="SIGSEGV"):
     """The bundle of the crash, once the program has ended as it would alone."""
     if os.uname().machine != "x86_64":
         raise Skip("stacks are kept on x86-64 only")
@@ -25,7 +27,7 @@ def crashed(program, way, env=ENV, signal="SIGSEGV"):
     run = same_as_alone([program, way], env=env)
     assert len(run.failures) == 1, (run.report, run.trouble)
     bundle = run.failures[0]
-    assert bundle.failure["outcome"] == "crash" and bundle.failure["reason"].find(signal) >= 0, bundle.failure
+    assert bundle.failure["outcome"] == "crash" and bundle.failure["reason"].find(name) >= 0, bundle.failure
     assert bundle.crash is not None and bundle.stacks[0]["state"] == "crashed", (bundle.crash, bundle.stacks)
     assert bundle.stacks[0]["thread"] == bundle.crash["thread"]
     return bundle
@@ -175,6 +177,66 @@ def core_is_dumped_as_before():
             run(folder)
             found.append(any(name.startswith("core") for name in os.listdir(folder)))
     assert found[0] == found[1], found
+
+
+def call_that_had_not_returned_is_told_with_how_the_process_ended():
+    """The program is ended from outside, or the recorder is asked to end: the summary names the call, the run holds it. What ends in order in no time has none."""
+    tool = os.path.join(BUILD, "ops-debug")
+    if not os.path.exists(tool):
+        raise Skip("ops-debug is not built")
+    for whom, number in (("program", signal.SIGKILL), ("recorder", signal.SIGTERM)):
+        for words in ([], ["--json"]):
+            out = tempfile.mkdtemp(prefix="record-")
+            recorder = subprocess.Popen([tool, "record", *words, "-o", out, "--", WILD, "stay"], env=ENV, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+            assert recorder.stdout.readline() == "begun\n"
+            pid = int(subprocess.run(["pgrep", "-P", str(recorder.pid)], capture_output=True, text=True).stdout.split()[0])
+            os.kill(pid if whom == "program" else recorder.pid, number)
+            said = recorder.communicate()[1]
+            assert recorder.returncode == -number, (whom, said)
+            run = Bundle(os.path.join(out, f"run-{pid}.opsb"))
+            assert [(call["symbol"], has(call, "in_flight")) for call in run.calls] == [("ddot_", False), ("dasum_", True)], run.calls
+            if words:
+                flight, = json.loads(said)["in_flight"]
+                assert (flight["pid"], flight["call"], flight["what"], flight["signal"]) == (pid, 2, "dasum(n=2)", number), flight
+                assert flight["ns"] > 0 and not flight["has_bundle"], flight
+            else:
+                name = signal.Signals(number).name
+                assert re.search(rf"in flight for \S+ \S+ when process {pid} ended by {name}: dasum\(n=2\), call 2 of thread {pid}$", said, re.M), said
+    document = json.loads(subprocess.run([tool, "record", "--json", "-o", tempfile.mkdtemp(), "--", VICTIM, "none"], env=ENV,
+                                         capture_output=True, text=True).stderr)
+    assert document["in_flight"] == [], document
+
+
+def hang_that_has_its_bundle_is_told_without_advice():
+    """A call beyond the timeout, ended from outside once its bundle is there."""
+    tool = os.path.join(BUILD, "ops-debug")
+    if not os.path.exists(tool):
+        raise Skip("ops-debug is not built")
+    out = tempfile.mkdtemp(prefix="record-")
+    recorder = subprocess.Popen([tool, "record", "--trigger", "timeout=1s", "-o", out, "--", WILD, "stay"], env=ENV, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+    assert recorder.stdout.readline() == "begun\n"
+    deadline = time.time() + 60
+    while not [name for name in os.listdir(out) if name.endswith("-timeout.opsb")] and time.time() < deadline:
+        time.sleep(0.05)
+    recorder.terminate()
+    said = recorder.communicate()[1]
+    assert "dasum(n=2), call 2 of thread" in said and "shorter timeout" not in said and "next: ops-debug replay" in said, said
+
+
+def crash_outside_any_call_is_shown_not_replayed():
+    if SANITIZED:
+        raise Skip("the sanitizer's runtime has stacks of its own under everything")
+    tool = os.path.join(BUILD, "ops-debug")
+    out = tempfile.mkdtemp(prefix="record-")
+    said = subprocess.run([tool, "record", "-o", out, "--", VICTIM, "nowhere"], env=ENV, capture_output=True, text=True).stderr
+    path, = [os.path.join(out, name) for name in os.listdir(out) if name.endswith("-crash.opsb")]
+    assert said.endswith(f"next: ops-debug show {path}\n"), said
+    shown = subprocess.run([tool, "show", path], capture_output=True, text=True)
+    assert shown.returncode == 0 and "nowhere" in shown.stdout and "next:" not in shown.stdout, shown
+    for command in ("replay", "diagnose"):
+        assert "is of no recorded call" in subprocess.run([tool, command, path], capture_output=True, text=True).stderr, command
 
 
 main(globals())

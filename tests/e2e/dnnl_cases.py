@@ -194,6 +194,32 @@ def another_instruction_set_is_within_rounding():
     assert any("implementation: recorded" in item["environment"] for item in found)
 
 
+def calls_that_an_option_does_not_concern_are_counted_apart():
+    """One call of BLAS and one of oneDNN: --isa is of the one, --core of the other. Where it is of none, nothing could run."""
+    mixed, = record(script("""
+        import ctypes
+        dnnl, blas, wide, one = ctypes.CDLL("libdnnl.so.2"), ctypes.CDLL("libblas.so.3"), ctypes.c_int64(4), ctypes.c_float(1)
+        x, y = (ctypes.c_float * 16)(*range(16)), (ctypes.c_float * 16)()
+        blas.cblas_sscal(4, one, x, 1)
+        no = ctypes.c_char(b"N")
+        dnnl.dnnl_sgemm(no, no, wide, wide, wide, one, x, wide, x, wide, ctypes.c_float(0), y, wide)
+    """), "--trigger", "exit")
+    core = replays(mixed)[0]["core"]
+    for words, concerned, option in ((["--isa", "SSE41"], "dnnl_sgemm", "--isa is for oneDNN, and sscal is not its"),
+                                     (["--core", core], "sscal", "--core is for OpenBLAS, and dnnl_sgemm is not its")):
+        if words[1] == "":
+            continue  # the BLAS here has no cores
+        document = json.loads(ops_debug("replay", mixed, "--json", *words))
+        counts = document["counts"]
+        assert (counts["replays"], counts["found"], counts["could_not_run"], counts["not_concerned"]) == (2, 0, 0, 1), (words, counts)
+        assert [item["call"]["name"] for item in document["replays"] if "error" not in item] == [concerned], document
+        assert [(item["answer"], item["error"]) for item in document["replays"] if "error" in item] == [("not concerned", option)], document
+        text = ops_debug("replay", mixed, *words)
+        assert "2 replays: 0 with a finding, 1 without, 0 could not run, 1 not concerned\n" in text and option in text, text
+    ops_debug("replay", mixed, "--isa", "SSE41", "--call", "1", ok=(3,))
+    ops_debug("replay", mixed, "--isa", "SSE41", "--call", "2")
+
+
 def overrun_of_scratch_memory_is_one_minimal_form_whatever_it_led_to():
     forms = []
     for sizes, threads in [("1 7 64 16", "1"), ("4 3 32 8", "2"), ("8 7 64 16", "2")]:

@@ -6,6 +6,7 @@
  *   deep      the stack of a thread that has made a call           heap      abort inside malloc, its lock held
  *   deaf      a thread has all signals blocked                     two       two threads crash at once
  *   nowhere   a call of a null pointer                             later     when a line has come
+ *   stay      no crash: a call that does not return (wild_blas)
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -19,6 +20,7 @@
 #define PAGE 4096
 
 void dscal_(const int *n, const double *alpha, double *x, const int *incx);
+double dasum_(const int *n, const double *x, const int *incx);
 double ddot_(const int *n, const double *x, const int *incx, const double *y, const int *incy);
 void dgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k, const double *alpha,
             const double *a, const int *lda, const double *b, const int *ldb, const double *beta, double *c,
@@ -149,6 +151,14 @@ static void later(void)
     fall();
 }
 
+static void stay(void)
+{
+    const double x[2] = { 1, 2 };
+    const int n = 2;
+    call_once();
+    printf("%g\n", dasum_(&n, x, &one));
+}
+
 static void *fall_thread(void *context)
 {
     (void)context;
@@ -173,7 +183,7 @@ int main(int count, char **words)
         void (*crash)(void);
     } ways[] = { { "past", past },         { "worker", worker }, { "big", big },   { "deep", deep },
                  { "overflow", overflow }, { "heap", heap },     { "deaf", fall }, { "two", two },
-                 { "nowhere", nowhere },   { "later", later } };
+                 { "nowhere", nowhere },   { "later", later },   { "stay", stay } };
     pthread_t threads[2];
     pthread_barrier_init(&ready, NULL, 3);
     for (size_t i = 0; i < 2; i++) { /* the second of a deaf program blocks signals */
