@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claims by flock(2) on OUT.lock. The holder removes the file at the end, so a lock counts only while the name still leads
- * to the file that was locked.
+ * Claims by record locks (fcntl) on OUT.lock: unlike those of flock(2), a child that outlives its killed parent on the way
+ * from fork to exec does not hold them. The holder removes the file at the end, so a lock counts only while the name still
+ * leads to the file that was locked.
  */
 #include <opsdebug/memory.h>
 
@@ -10,7 +11,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,7 +39,8 @@ opd_status opd_claim_take(opd_claim *claim, const char *out)
             claim->path[0] = '\0';
             return opd_fail(OPD_E_IO, "cannot create %s: %s", out, strerror(error));
         }
-        if (flock(claim->fd, LOCK_EX | LOCK_NB) != 0) {
+        struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+        if (fcntl(claim->fd, F_SETLK, &whole) != 0) {
             error = errno;
             (void)close(claim->fd);
             break;
@@ -50,7 +51,7 @@ opd_status opd_claim_take(opd_claim *claim, const char *out)
         (void)close(claim->fd);
     }
     claim->path[0] = '\0';
-    return error == EWOULDBLOCK
+    return error == EAGAIN || error == EACCES
                ? opd_fail(OPD_E_IO, "%s: another ops-debug is writing it; wait for it or give another name", out)
                : opd_fail(OPD_E_IO, "%s: cannot be locked: %s", out, strerror(error));
 }

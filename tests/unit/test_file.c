@@ -8,10 +8,12 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <opsdebug/memory.h>
@@ -197,6 +199,46 @@ static void mapping_survives_failed_allocations(void **state)
     require_content(in_folder("map"), "abc", 3);
 }
 
+static void hold_with_a_child(const char *out, int told)
+{
+    opd_claim claim;
+    if (opd_claim_take(&claim, out) == OPD_OK) {
+        pid_t child = fork();
+        if (child > 0 && write(told, &child, sizeof(child)) != (ssize_t)sizeof(child)) {
+            _exit(1);
+        }
+        for (;;) {
+            pause();
+        }
+    }
+    _exit(1);
+}
+
+static void a_claim_goes_with_its_process_though_a_child_lives_on(void **state)
+{
+    (void)state;
+    opd_claim claim;
+    pid_t child = 0;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t holder = fork();
+    if (holder == 0) {
+        hold_with_a_child(in_folder("claimed"), ends[1]);
+    }
+    assert_int_equal(read(ends[0], &child, sizeof(child)), sizeof(child));
+    opd_status held = opd_claim_take(&claim, in_folder("claimed"));
+    (void)kill(holder, SIGKILL);
+    assert_int_equal(waitpid(holder, NULL, 0), holder);
+    opd_status left = opd_claim_take(&claim, in_folder("claimed"));
+    (void)kill(child, SIGKILL);
+    assert_int_equal(held, OPD_E_IO);
+    assert_int_equal(left, OPD_OK);
+    opd_claim_release(&claim);
+    assert_int_equal(access(in_folder("claimed.lock"), F_OK), -1);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +249,7 @@ int main(void)
         cmocka_unit_test(the_chosen_write_fails_once),
         cmocka_unit_test(a_failed_whole_write_leaves_the_old_file),
         cmocka_unit_test(mapping_survives_failed_allocations),
+        cmocka_unit_test(a_claim_goes_with_its_process_though_a_child_lives_on),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
