@@ -135,6 +135,24 @@ static opd_status reduce(reduction *work, reduce_options *o)
     return o->emit_c != NULL ? opd_c_file_write(&work->program, &work->oracle) : OPD_OK;
 }
 
+/* What a failed reduction leaves: the log of a search to go on with, the best so far, a result whose program could not be written. */
+static void mention_kept(const reduction *work, const reduce_options *o)
+{
+    char best[4096];
+    char kept[8200] = "";
+    snprintf(best, sizeof best, "%s.best", o->files.out);
+    if (work->log[0] == '\0') {
+        return;
+    }
+    if (work->has_last) {
+        opd_remark("%s is written", o->files.out);
+    } else if (access(work->log, F_OK) == 0) {
+        bool has_best = access(best, F_OK) == 0;
+        snprintf(kept, sizeof kept, "%s%s", has_best ? " and the smallest call so far " : "", has_best ? best : "");
+        opd_remark("verdicts are kept in %s%s: the same command goes on from there", work->log, kept);
+    }
+}
+
 /* None of the files may be another one. */
 static opd_status check_outputs(const reduce_options *o)
 {
@@ -264,6 +282,9 @@ static int run(const opd_command *self, int argc, char **argv)
     int exit_status = OPD_EXIT_OK;
     if (status != OPD_OK) {
         opd_progress_done();
+        if (work != NULL) {
+            mention_kept(work, &o);
+        }
         exit_status = opd_trouble();
         exit_status = status == OPD_E_NOFAILURE ? OPD_EXIT_FOUND : exit_status;
     } else if (o.shared.is_json) {

@@ -31,6 +31,8 @@ struct opd_ledger {
     int64_t *slots; /* open addressing: first entry of a key */
     int64_t slot_count;
     int fd;
+    char *path; /* of a log made here that holds no run yet: it goes again when that stays so */
+    const char *name;
 };
 
 static bool key_equal(const opd_ledger_key *a, const opd_ledger_key *b)
@@ -232,7 +234,7 @@ static opd_status write_text(opd_ledger *ledger, const char *text, int size)
     }
     ssize_t written = write(ledger->fd, text, (size_t)size);
     if (written != size) {
-        return opd_fail(OPD_E_IO, "verdict log: %s", written < 0 ? strerror(errno) : "short write");
+        return opd_fail(OPD_E_IO, "%s: %s", ledger->name, written < 0 ? strerror(errno) : "short write");
     }
     return OPD_OK;
 }
@@ -245,11 +247,10 @@ opd_status opd_ledger_open(opd_ledger **out, const char *path, const char *secti
         return status;
     }
     ledger->fd = -1;
+    ledger->name = path;
     status = rehash(ledger);
     if (status == OPD_OK && path != NULL) {
-        if (access(path, F_OK) == 0) {
-            status = read_back(ledger, path, section);
-        }
+        status = access(path, F_OK) == 0 ? read_back(ledger, path, section) : opd_strdup(&ledger->path, path);
         if (status == OPD_OK) {
             ledger->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
             if (ledger->fd < 0) {
@@ -278,7 +279,11 @@ void opd_ledger_close(opd_ledger *ledger)
     }
     if (ledger->fd >= 0) {
         close(ledger->fd);
+        if (ledger->path != NULL) {
+            (void)unlink(ledger->path);
+        }
     }
+    opd_free(ledger->path);
     opd_free(ledger->entries);
     opd_free(ledger->slots);
     opd_free(ledger);
@@ -323,5 +328,10 @@ opd_status opd_ledger_add(opd_ledger *ledger, const opd_ledger_key *key, opd_ver
     }
     char line[LINE_MAX_BYTES];
     int size = print_line(line, &run);
-    return write_text(ledger, line, size);
+    status = write_text(ledger, line, size);
+    if (status == OPD_OK) {
+        opd_free(ledger->path);
+        ledger->path = NULL;
+    }
+    return status;
 }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ledger of runs: counts, reuse of an earlier search's runs, damaged logs.
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include <opsdebug/memory.h>
 
 #include "ledger.h"
 
@@ -174,6 +178,35 @@ static void a_log_that_cannot_be_written_is_an_error(void **state)
     opd_ledger_close(NULL);
 }
 
+/* A limit on the size of files stands for a full disk. The name of the search takes 12 bytes, a run some 80. */
+static void a_log_that_could_hold_no_run_is_gone_and_one_that_holds_some_is_kept(void **state)
+{
+    (void)state;
+    static const rlim_t sizes[] = { 0, 5, 12, 60, 150 };
+    const opd_ledger_key key = key_of(5, OPD_PURPOSE_JUDGE);
+    struct rlimit old;
+    opd_fail_without_signal(SIGXFSZ);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    for (size_t i = 0; i < OPD_COUNT(sizes); i++) {
+        opd_ledger *ledger = NULL;
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ sizes[i], old.rlim_max }), 0);
+        opd_status status = opd_ledger_open(&ledger, path, "s");
+        for (int run = 0; run < 3 && status == OPD_OK; run++) {
+            status = opd_ledger_add(ledger, &key, OPD_VERDICT_SAME, &nothing);
+        }
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+        assert_int_equal(status, OPD_E_IO);
+        assert_non_null(strstr(opd_error_text(), path));
+        opd_ledger_close(ledger);
+        assert_int_equal(access(path, F_OK), i < 4 ? -1 : 0);
+    }
+    /* What an earlier search has left is not this one's to remove. */
+    opd_ledger *again = NULL;
+    assert_int_equal(opd_ledger_open(&again, path, "other"), OPD_OK);
+    opd_ledger_close(again);
+    assert_int_equal(access(path, F_OK), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +216,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_log_cut_anywhere_loses_the_torn_line_only, clear, clear),
         cmocka_unit_test_setup_teardown(nonsense_lines_are_skipped, clear, clear),
         cmocka_unit_test_setup_teardown(a_log_that_cannot_be_written_is_an_error, clear, clear),
+        cmocka_unit_test_setup_teardown(a_log_that_could_hold_no_run_is_gone_and_one_that_holds_some_is_kept, clear,
+                                        clear),
     };
     int fd = mkstemp(path);
     if (fd < 0) {
