@@ -153,6 +153,25 @@ static void print_kinds(const opd_record_report *report)
     }
 }
 
+/* Crashes that the program went on from. */
+static void print_survived(const opd_record_report *report)
+{
+    char count[48];
+    const char *separator = ": ";
+    if (report->survived == 0) {
+        return;
+    }
+    opd_phrase_count(count, sizeof count, report->survived, "call");
+    fprintf(stderr, "ops-debug: %s ended in a crash that the program survived", count);
+    for (uint32_t i = 0; i < report->failure_kinds; i++) {
+        if (report->failures[i].outcome == OPD_OUTCOME_CRASH) {
+            fprintf(stderr, "%s%s %" PRIu64, separator, report->failures[i].routine, report->failures[i].seen);
+            separator = ", ";
+        }
+    }
+    fputs("\n", stderr);
+}
+
 /* Failures that have no whole bundle, and runs that are not whole. */
 static void print_trouble(const opd_record_report *report)
 {
@@ -238,6 +257,7 @@ void opd_record_print_summary(const opd_record_report *report, const opd_record_
     print_verified(&report->verify);
     print_losses(report);
     print_flights(report);
+    print_survived(report);
     size_t shown =
         report->bundles < OPD_COUNT(report->bundle_paths) ? report->bundles : OPD_COUNT(report->bundle_paths);
     for (size_t i = 0; i < shown; i++) {
@@ -348,6 +368,7 @@ json_t *opd_record_document(const opd_record_report *report, const opd_record_op
     opd_document_put(document, "idle_triggers", opd_document_text(idle));
     opd_document_put(document, "failures", json_integer(report->bundles));
     opd_document_put(document, "failures_cut", json_integer(report->bundles_cut));
+    opd_document_put(document, "survived", json_integer(report->survived));
     opd_document_put(document, "suppressed", json_integer(report->suppressed));
     for (size_t i = 0; i < report->bundles && i < OPD_COUNT(report->bundle_paths); i++) {
         json_array_append_new(bundles, opd_document_text(report->bundle_paths[i]));

@@ -169,6 +169,18 @@ static void check_call(const opd_collector *collector, opd_watched *watched, uin
     opd_trigger_fire(control, watched->process, &trigger);
 }
 
+/* How a call ended that has no return. */
+static opd_status put_crash(opd_watched *watched, const opd_call *call, const opd_ring_record *record)
+{
+    opd_event event = {
+        .kind = "crash", .thread = call->thread, .time_ns = call->begin_ns, .value = (int64_t)call->number
+    };
+    const char *name = sigabbrev_np((int)record->word[OPD_R_RETURN]);
+    snprintf(event.name, sizeof(event.name), "SIG%s at address 0x%llx, which the program survived",
+             name != NULL ? name : "?", (unsigned long long)record->word[OPD_R_RETURN2]);
+    return opd_writer_event(watched->run, &event);
+}
+
 /* One record into the run. */
 static opd_status put_record(opd_collector *collector, opd_watched *watched, uint32_t index)
 {
@@ -195,7 +207,10 @@ static opd_status put_record(opd_collector *collector, opd_watched *watched, uin
         return status;
     }
     status = map_modules(watched, call);
-    return status == OPD_OK ? opd_writer_call(watched->run, call) : status;
+    if (status == OPD_OK) {
+        status = opd_writer_call(watched->run, call);
+    }
+    return status == OPD_OK && record->state == OPD_STATE_CRASHED ? put_crash(watched, call, record) : status;
 }
 
 /* Is the call still running? Not when its thread has ended inside it. */

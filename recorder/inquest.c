@@ -102,6 +102,32 @@ void opd_inquest_say(char *text, size_t size, const opd_crash_info *info, const 
     }
 }
 
+void opd_inquest_survived(opd_failure *failure, const opd_crash_info *info, const opd_shared_trigger *trigger,
+                          opd_watched *watched)
+{
+    const opd_process *process = watched->process;
+    const char *name = "?";
+    char path[sizeof(process->modules[0].path)];
+    failure->fault_address = trigger->address;
+    failure->pc = trigger->pc;
+    for (uint32_t i = 0; i < OPD_PROCESS_MODULES && i < atomic_load(&process->module_count); i++) {
+        const opd_shared_module *module = &process->modules[i];
+        if (atomic_load(&module->is_ready) != 0 && trigger->pc >= module->start && trigger->pc < module->end) {
+            snprintf(path, sizeof(path), "%.511s", module->path);
+            opd_object_symbol(failure->pc_symbol, sizeof(failure->pc_symbol), path, module->start, trigger->pc);
+            name = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
+        }
+    }
+    size_t size = sizeof(failure->reason);
+    size_t used = strlen(failure->reason);
+    used += (size_t)snprintf(
+        failure->reason + used, size - used, ", which the program survived, at address 0x%llx, in %s of %s",
+        (unsigned long long)trigger->address, failure->pc_symbol[0] != '\0' ? failure->pc_symbol : "?", name);
+    if (used < size) {
+        opd_inquest_say(failure->reason + used, size - used, info, failure);
+    }
+}
+
 /* The innermost call that a thread had begun. */
 static uint64_t call_of(opd_watched *watched, uint32_t tid, opd_ring_record *scratch)
 {

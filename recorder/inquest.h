@@ -64,6 +64,9 @@ void opd_inquest_begin(opd_crash_info *info, const opd_wreck *wreck);
 void opd_inquest_place(opd_crash_info *info, const opd_call *call);
 /* ", 8 bytes past the end of A (write)"; "" = nothing to say. */
 void opd_inquest_say(char *text, size_t size, const opd_crash_info *info, const opd_failure *failure);
+/* Place, symbol and reason of a crash that did not end the process. */
+void opd_inquest_survived(opd_failure *failure, const opd_crash_info *info, const opd_shared_trigger *trigger,
+                          opd_watched *watched);
 /* Modules, stacks and what else is known. errors: those of the writer. */
 opd_status opd_inquest_put(opd_writer *writer, const opd_crash_info *info, const opd_wreck *wreck, opd_watched *watched,
                            opd_ring_record *scratch);

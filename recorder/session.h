@@ -108,9 +108,11 @@ typedef struct opd_shared_trigger {
     uint64_t number;   /* failing call; 0 = none */
     uint64_t position; /* of its record in the ring */
     uint64_t ticks;
-    int64_t element; /* first bad element in walk order; -1 = unknown */
-    uint64_t bad_count;
-    char routine[OPD_NAME]; /* its failures are counted together; "" = not a failure of a call */
+    int64_t element;              /* first bad element in walk order; -1 = unknown */
+    uint64_t bad_count;           /* of a crash: the signal */
+    uint64_t address, pc;         /* of a crash that the program survived (is_survived) */
+    uint32_t is_survived, access; /* access: opd_access */
+    char routine[OPD_NAME];       /* its failures are counted together; "" = not a failure of a call */
     char reason[384];
 } opd_shared_trigger;
 
@@ -275,6 +277,7 @@ typedef struct opd_process {
     _Atomic uint32_t freeze;                           /* opd_freeze_state */
     _Atomic uint32_t fired;                            /* triggers so far, for max_bundles */
     _Atomic uint32_t suppressed;                       /* triggers that were counted only */
+    _Atomic uint32_t survived; /* crashes inside a call that a handler of the program jumped out of */
     opd_shared_trigger trigger;
     opd_queued_trigger queue[OPD_TRIGGER_QUEUE];
     opd_failure_kind kinds[OPD_FAILURE_KINDS];
@@ -307,6 +310,7 @@ typedef enum opd_record_state {
     OPD_STATE_SUBMITTED = 2, /* the "before" parts are valid; the routine runs */
     OPD_STATE_COMPLETE = 3,  /* all valid */
     OPD_STATE_LOST = 4,      /* left without a return (longjmp) */
+    OPD_STATE_CRASHED = 5,   /* the same, by a handler of a fatal signal: RETURN is the signal, RETURN2 the address */
 } opd_record_state;
 
 /* Fixed words of a record, then `words` argument words (or packed call, or event name), then operand parts. */

@@ -132,6 +132,7 @@ void opd_tally_end(opd_collector *collector, opd_watched *watched)
     opd_process *process = watched->process;
     uint64_t own = 0;
     report->suppressed += atomic_load(&process->suppressed);
+    report->survived += atomic_load(&process->survived);
     report->data_refused += atomic_load(&process->arena.refused);
     report->threads_lost += atomic_load(&process->threads_lost);
     report->bytes_kept += atomic_load(&process->arena.keep_bytes);

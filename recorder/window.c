@@ -412,8 +412,12 @@ static void take_crash(window *at)
     if (at->trigger->outcome != OPD_OUTCOME_CRASH) {
         return;
     }
-    failure->signal = (int32_t)at->trigger->bad_count; /* opd_window_of_end puts it there */
+    failure->signal = (int32_t)at->trigger->bad_count;
     failure->bad_count = 0;
+    if (at->trigger->is_survived != 0) {
+        opd_inquest_survived(failure, &at->crash, at->trigger, at->watched);
+        return;
+    }
     if (atomic_load(&crash->is_set) == 2) {
         char path[512];
         snprintf(path, sizeof(path), "%.511s", crash->module);
@@ -564,8 +568,12 @@ void opd_window_write(opd_collector *collector, opd_watched *watched, const opd_
                                 .bad_count = trigger->bad_count,
                                 .time_ns = opd_ticks_to_ns(&collector->ticks, trigger->ticks) };
     snprintf(at.failure.reason, sizeof(at.failure.reason), "%.383s", trigger->reason);
-    if (trigger->outcome == OPD_OUTCOME_CRASH && atomic_load(&watched->process->crash.is_set) == 2 &&
-        opd_wreck_read(&at.wreck, watched->path) == OPD_OK) {
+    if (trigger->is_survived != 0) {
+        at.crash = (opd_crash_info){
+            .thread = trigger->tid, .access = (opd_access)trigger->access, .address = trigger->address, .index_rank = -1
+        };
+    } else if (trigger->outcome == OPD_OUTCOME_CRASH && atomic_load(&watched->process->crash.is_set) == 2 &&
+               opd_wreck_read(&at.wreck, watched->path) == OPD_OK) {
         opd_inquest_begin(&at.crash, at.wreck);
     }
     if (begin_window(&at, path, sizeof(path)) != OPD_OK) {

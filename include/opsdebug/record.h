@@ -242,6 +242,7 @@ typedef struct opd_record_report {
     uint32_t bundles;        /* bundles of failures and requests written */
     uint32_t bundles_cut;    /* failure bundles that stayed .partial, or could not be begun; trouble tells of the first */
     uint32_t suppressed;     /* failures counted but not written */
+    uint32_t survived;       /* calls left by a crash that the program recovered from, by a jump out of its handler */
     char bundle_paths[16][512];
     char why_nothing[1024];  /* when calls == 0: what was found (static BLAS, child without recorder, ...) and what to do */
     uint64_t processes_audited; /* of processes: the loader told them which library each binding means (LD_AUDIT) */

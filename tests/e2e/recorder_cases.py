@@ -166,6 +166,12 @@ def handler_of_the_program_stays():
     assert run.status == 6 and "survived" in run.stdout
     assert [has(call, "in_flight") for call in run.runs[0].calls] == [False, True, False, False]
     assert all(call["depth"] == "0" for call in run.runs[0].calls)
+    ops_debug = os.path.join(BUILD, "ops-debug")
+    if os.uname().machine != "x86_64" or not os.path.exists(ops_debug):
+        return
+    assert [(bundle.failure["outcome"], bundle.failure["call"], bundle.failure["address"]) for bundle in run.failures] == [("crash", "2", "0x0")], run.report
+    said = subprocess.run([ops_debug, "record", "-o", tempfile.mkdtemp(prefix="record-"), "--", VICTIM, "own_handler"], capture_output=True, text=True)
+    assert said.returncode == 6 and "1 call ended in a crash that the program survived: dgemm 1\n" in said.stderr, said
 
 
 def input_is_kept_as_before_an_in_place_call():

@@ -72,10 +72,10 @@ static void print_report(const opd_record_report *report)
     fprintf(stderr,
             "report %s=%d calls=%" PRIu64 " nested=%" PRIu64 " dropped=%" PRIu64 " processes=%" PRIu64
             " threads=%" PRIu64 " bundles=%u suppressed=%u cut=%u lost=%" PRIu64 " refused=%" PRIu64 " seen=%" PRIu64
-            " stored=%" PRIu64 " audited=%" PRIu64 " kinds=%" PRIu64 "\n",
+            " stored=%" PRIu64 " audited=%" PRIu64 " kinds=%" PRIu64 " survived=%u\n",
             kind, code, report->calls, report->calls_nested, report->dropped, report->processes, report->threads,
             report->bundles, report->suppressed, report->bundles_cut, report->threads_lost, report->data_refused,
-            report->bytes_seen, report->bytes_stored, report->processes_audited, report->kinds);
+            report->bytes_seen, report->bytes_stored, report->processes_audited, report->kinds, report->survived);
     for (unsigned i = 0; i < report->bundles && i < 16; i++) {
         fprintf(stderr, "bundle %s\n", report->bundle_paths[i]);
     }
