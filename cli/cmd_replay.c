@@ -12,6 +12,7 @@
 #include <opsdebug/memory.h>
 
 #include "document.h"
+#include "findings.h"
 #include "junit.h"
 #include "phrases.h"
 #include "screen.h"
@@ -129,6 +130,7 @@ static opd_status add_bundle(task_list *list, const char *path, bool only_failur
 static opd_status run_in_bundle(task *job, const replay_options *o, const opd_bundle *bundle)
 {
     opd_case item = { 0 };
+    opd_replay_options way = o->trial.replay;
     opd_status status = job->has_position ? opd_subject_at(&job->subject, bundle, job->position)
                                           : opd_subject_find(&job->subject, bundle, o->trial.call);
     if (status == OPD_OK) {
@@ -138,8 +140,8 @@ static opd_status run_in_bundle(task *job, const replay_options *o, const opd_bu
         status = opd_trial_load(&item, bundle, &job->subject, &o->trial.replay);
     }
     if (status == OPD_OK) {
-        status = opd_replay(&job->result, bundle, &item, job->subject.has_failure ? &job->subject.failure : NULL,
-                            &o->trial.replay);
+        opd_ruling_apply(&way, &job->subject.ruling);
+        status = opd_replay(&job->result, bundle, &item, job->subject.has_failure ? &job->subject.failure : NULL, &way);
         opd_case_done(&item);
         if (status != OPD_OK) {
             status = opd_fail_in(status, "%s", job->path);
@@ -247,8 +249,13 @@ static void print_next(const task *job, const replay_options *o)
         opd_trial_print_options(stdout, &repeat);
         printf("\n");
     } else if (job->answer.exit_status == OPD_EXIT_OK && job->subject.has_failure &&
-               o->trial.replay.guard == OPD_GUARD_NONE) {
-        repeat.replay.guard = OPD_GUARD_BOTH;
+               o->trial.replay.guard == OPD_GUARD_NONE && o->trial.replay.repeat <= 1) {
+        opd_outcome recorded = job->subject.failure.outcome;
+        if (recorded == OPD_OUTCOME_UNSTABLE || recorded == OPD_OUTCOME_ALLOCATED) { /* one run does not show it */
+            repeat.replay.repeat = 20;
+        } else {
+            repeat.replay.guard = OPD_GUARD_BOTH;
+        }
         printf("%snext:%s ops-debug replay %s", opd_paint_on(stdout, OPD_PAINT_BOLD),
                opd_paint_on(stdout, OPD_PAINT_OFF), word);
         opd_trial_print_options(stdout, &repeat);
@@ -284,6 +291,7 @@ static void print_one(const task *job, const replay_options *o)
                opd_sureness_name(OPD_SURENESS_GOLDEN), result->recorded_ratio, result->recorded_ulp,
                job->subject.golden_by);
     }
+    opd_findings_print_opinion(&result->opinion);
     if (result->runs > 1) {
         printf("repeated     %u runs, %u failed, %u differ from the first\n", result->runs, result->runs_failed,
                result->runs_differing);
@@ -417,6 +425,9 @@ static int print_json(const task_list *list, int exit_status)
         opd_document_put(object, "exit_status", json_integer(job->answer.exit_status));
         if (job->status == OPD_OK) {
             opd_document_put(object, "golden", json_boolean(job->subject.is_golden));
+            if (job->result.opinion.is_valid) {
+                opd_document_put(object, "convention", opd_findings_opinion(&job->result.opinion));
+            }
             opd_document_put(object, "golden_by", opd_document_text(job->subject.golden_by));
             opd_document_put(object, "call", opd_document_call(&job->subject.call, false));
         } else {

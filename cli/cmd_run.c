@@ -16,6 +16,7 @@
 #include "references.h"
 #include "sample.h"
 #include "screen.h"
+#include "trial.h"
 
 enum {
     KEY_GUARD = 0x100,
@@ -282,6 +283,24 @@ static const char *word_of(const run_state *state)
     return opd_replay_word(is_exact_at_fault(state) ? &state->exact : &state->result);
 }
 
+/* What goes on from the bundle: it knows the variant and the rule, not how it was run. */
+static void print_saved(const run_options *o, int exit_status)
+{
+    char words[1024];
+    opd_trial_options way = OPD_TRIAL_OPTIONS_INIT;
+    way.replay.library = o->making.library;
+    way.replay.threads = o->replay.threads;
+    way.replay.guard = o->replay.guard;
+    way.replay.repeat = o->replay.repeat;
+    way.replay.timeout_ms = o->replay.timeout_ms;
+    opd_phrase_shell(words, sizeof words, o->save);
+    printf("%snext:%s ops-debug %s %s%s", opd_paint_on(stdout, OPD_PAINT_BOLD), opd_paint_on(stdout, OPD_PAINT_OFF),
+           exit_status != OPD_EXIT_FOUND ? "replay" : "reduce", words,
+           exit_status != OPD_EXIT_FOUND ? "" : " -o min.opsb");
+    opd_trial_print_options(stdout, &way);
+    printf("\n");
+}
+
 static void report(const run_options *o, const run_state *state, int exit_status)
 {
     char words[1024];
@@ -302,14 +321,7 @@ static void report(const run_options *o, const run_state *state, int exit_status
     }
     opd_findings_print_word(word_of(state), exit_status);
     if (o->save != NULL) {
-        char library[1024] = "";
-        opd_phrase_shell(words, sizeof words, o->save);
-        if (o->making.library != NULL) {
-            memcpy(library, " --library ", sizeof " --library ");
-            opd_phrase_shell(library + strlen(library), sizeof library - strlen(library), o->making.library);
-        }
-        opd_print_next(exit_status != OPD_EXIT_FOUND ? "ops-debug replay %s%s" : "ops-debug reduce %s -o min.opsb%s",
-                       words, library);
+        print_saved(o, exit_status);
     } else if (exit_status == OPD_EXIT_FOUND && o->save_sample == NULL) {
         opd_phrase_command(words, sizeof words, "run", o->argc, o->argv);
         opd_print_next("%s --save fail.opsb", words);
@@ -376,12 +388,14 @@ static opd_status save(const run_options *o, const run_state *state)
                                 .with_metrics = true,
                                 .variant = "high-precision",
                                 .library = o->making.library };
+    opd_replay_options way = o->replay;
+    way.is_exact_data = is_exact;
     if (!o->is_expecting) {
-        return opd_making_save(o->save, item, result, NULL);
+        return opd_making_save(o->save, item, result, NULL, &way);
     }
     opd_status status = opd_replay(&expected, NULL, item, NULL, &wish);
     if (status == OPD_OK) {
-        status = opd_making_save(o->save, item, result, &expected);
+        status = opd_making_save(o->save, item, result, &expected, &way);
         opd_replay_result_done(&expected);
     }
     return status;
@@ -406,7 +420,7 @@ static opd_status save_sample(const run_options *o, const run_state *state)
     }
     if (status == OPD_OK) {
         char words[1024];
-        status = opd_making_save(o->save_sample, &sample, &result, NULL);
+        status = opd_making_save(o->save_sample, &sample, &result, NULL, &wish);
         opd_call_describe(words, sizeof words, &sample.call);
         if (status == OPD_OK && !o->shared.is_json && !o->shared.is_quiet) {
             printf("%-12s %s\n", "sample", words);

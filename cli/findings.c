@@ -139,7 +139,7 @@ static void print_metrics(const opd_operand *output, const opd_metrics *metrics,
     print_decades(metrics);
 }
 
-static void print_opinion(const opd_opinion *opinion)
+void opd_findings_print_opinion(const opd_opinion *opinion)
 {
     char place[128];
     if (!opinion->is_valid) {
@@ -174,7 +174,7 @@ void opd_findings_print(const opd_case *item, const opd_replay_result *result, b
             print_metrics(&result->outputs[i], &result->metrics[i], is_long);
         }
     }
-    print_opinion(&result->opinion);
+    opd_findings_print_opinion(&result->opinion);
     if (result->mistrust[0] != '\0' && result->observed.outcome == OPD_OUTCOME_OK) {
         printf(TITLE "%s: right here, but such data would hide a fault; another --fill or --seed shows more\n",
                "mistrust", result->mistrust);

@@ -14,6 +14,8 @@ void opd_findings_print_failure(const opd_replay_result *result);
 /* The word on a line of its own, in the colour of exit_status. */
 void opd_findings_print_word(const char *word, int exit_status);
 
+/* What another rule says, on a line; nothing when none was asked. */
+void opd_findings_print_opinion(const opd_opinion *opinion);
 json_t *opd_findings_opinion(const opd_opinion *opinion);
 json_t *opd_findings_location(const opd_location *location);
 json_t *opd_findings_measures(const opd_metrics *metrics);

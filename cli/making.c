@@ -198,7 +198,7 @@ static opd_status write_outputs(opd_writer *writer, opd_call *call, const opd_re
 }
 
 opd_status opd_making_save(const char *path, const opd_case *item, const opd_replay_result *result,
-                           const opd_replay_result *expected)
+                           const opd_replay_result *expected, const opd_replay_options *way)
 {
     struct timespec now;
     opd_writer *writer = NULL;
@@ -230,6 +230,9 @@ opd_status opd_making_save(const char *path, const opd_case *item, const opd_rep
         snprintf(event.name, sizeof event.name, "%.30s of %.40s, %s", expected->variant, call.name,
                  opd_sureness_name(expected->sureness));
         status = opd_writer_event(writer, &event);
+    }
+    if (status == OPD_OK) {
+        status = opd_ruling_write(writer, &call, way);
     }
     if (status == OPD_OK) {
         status = opd_writer_call_with_data(writer, &call);

@@ -85,8 +85,9 @@ opd_status opd_making_fill(opd_case *out, const opd_op *op, const opd_making *ma
 /*
  * The call with its inputs, the outputs that result has kept, and its failure, as a bundle.
  * expected  NULL, or a run of the definition, whose outputs are kept instead and marked as expected values.
+ * way       how it was run: the rule that it was judged by is kept with it.
  */
 opd_status opd_making_save(const char *path, const opd_case *item, const opd_replay_result *result,
-                           const opd_replay_result *expected);
+                           const opd_replay_result *expected, const opd_replay_options *way);
 
 #endif

@@ -206,6 +206,9 @@ static opd_status write_bundle(const opd_trial_oracle *oracle, const char *path,
     }
     status = write_environment(writer, oracle, &call);
     if (status == OPD_OK) {
+        status = opd_ruling_write(writer, &call, &oracle->options);
+    }
+    if (status == OPD_OK) {
         status = opd_writer_call_with_data(writer, &call);
     }
     if (status == OPD_OK) {

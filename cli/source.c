@@ -279,6 +279,7 @@ opd_status opd_subject_at(opd_subject *out, const opd_bundle *bundle, uint64_t p
     opd_status status = opd_bundle_call(&out->call, bundle, position);
     if (status == OPD_OK) {
         attach_failure(out, bundle);
+        opd_ruling_read(&out->ruling, bundle, &out->call);
         const char *maker = golden_maker(bundle, &out->call);
         out->is_golden = maker != NULL;
         opd_phrase_line(out->golden_by, sizeof out->golden_by, maker != NULL ? maker : "");

@@ -11,6 +11,7 @@
 #include <opsdebug/bundle.h>
 
 #include "command.h"
+#include "ruling.h"
 
 #define OPD_EVENT_GUARD "guard" /* kind of the event of a reduced bundle whose failure was seen under guard pages */
 
@@ -72,6 +73,7 @@ typedef struct opd_subject {
     bool is_reduced;     /* the bundle is the outcome of a reduction */
     bool is_golden;      /* its recorded outputs are expected values (OPD_EVENT_GOLDEN) */
     char golden_by[96];  /* what made them */
+    opd_ruling ruling;   /* what it was judged by (OPD_EVENT_RULE) */
     bool has_failure;    /* a real one, not a window that was asked for */
     opd_failure failure; /* outcome OPD_OUTCOME_OK when there is none */
 } opd_subject;

@@ -239,6 +239,7 @@ opd_status opd_trial_provoke(opd_replay_result *result, opd_failure *expected, o
 {
     const opd_failure *recorded = subject->has_failure ? &subject->failure : NULL;
     bool may_guard = options->guard == OPD_GUARD_NONE;
+    opd_ruling_apply(options, &subject->ruling);
     if (finds_cause(result, expected, options, bundle, item)) {
         return OPD_OK;
     }

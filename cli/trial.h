@@ -83,7 +83,7 @@ void opd_trial_describe_provider(char *text, size_t size, const opd_replay_resul
 
 /*
  * Runs a case the way that shows its failure: as options say; if nothing goes wrong and no guard was asked for, under guard pages.
- * options->guard becomes what was needed. *expected is the recorded failure, or else the one observed. Under guards a oneDNN primitive is run with one thread
+ * options->guard becomes what was needed, the rule that of the subject, which must live as long. *expected is the recorded failure, or else the one observed. Under guards a oneDNN primitive is run with one thread
  * first: an access out of bounds that shows then is *expected, and options->threads becomes 1.
  * errors    E_NOFAILURE none of the ways fails; result is filled then too.
  */
