@@ -119,18 +119,25 @@ static opd_status take_scratch(opd_collector *collector)
     return OPD_OK;
 }
 
-/* Pre-sized files for processes that may not make their own. Sparse: they cost nothing until used. */
+/*
+ * Pre-sized files for processes that may not make their own. Sparse: they cost nothing until used. A process takes one by its name at any moment, so
+ * a file gets that name once it has its size.
+ */
 static void make_spares(const opd_collector *collector)
 {
+    char making[192];
+    snprintf(making, sizeof(making), "%s/making", collector->directory);
     for (unsigned i = 0; i < OPD_SPARE_COUNT; i++) {
         char path[192];
         snprintf(path, sizeof(path), "%s/spare-%u", collector->directory, i);
-        int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (file >= 0) {
-            if (ftruncate(file, (off_t)collector->control->file_bytes) != 0) {
-                unlink(path);
-            }
-            close(file);
+        int file = access(path, F_OK) != 0 ? open(making, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+        if (file < 0) {
+            continue;
+        }
+        bool is_sized = ftruncate(file, (off_t)collector->control->file_bytes) == 0;
+        close(file);
+        if (!is_sized || rename(making, path) != 0) {
+            unlink(making);
         }
     }
 }

@@ -27,6 +27,17 @@ def every_image_of_a_chain_is_recorded():
         assert not run.failures and run.trouble == "", (way, run.trouble)
 
 
+def process_never_takes_a_file_that_the_collector_has_not_finished():
+    """Files wait for processes to come; the collector may be stopped anywhere while it makes one."""
+    if SANITIZED:
+        raise Skip("the sanitizer's runtime has to come first")
+    env = dict(os.environ, LD_PRELOAD=os.path.join(TESTS, "libslow_files.so"))
+    for way in ("exec", "spawn"):
+        run = same_as_alone([ODD, "images", way, "9"], env=env)
+        assert run.report["calls"] == "27" and run.trouble == "", (way, run.report, run.trouble)
+        assert len(run.runs) == 9 and all(numbers(bundle) == [1, 2, 3] for bundle in run.runs), (way, run.report)
+
+
 def a_process_of_another_pid_namespace_is_recorded():
     if os.geteuid() != 0 or subprocess.run(["unshare", "-pf", "true"], capture_output=True).returncode != 0:
         raise Skip("a pid namespace needs root")

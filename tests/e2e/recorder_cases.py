@@ -319,18 +319,22 @@ def program_with_the_c_api_starts_its_own_collector():
 
 def every_routine_goes_through_the_recorder():
     """Each symbol of the installed OpenBLAS, called as C and gfortran call it: same results, each call recorded as it was made."""
-    program = [os.path.join(TESTS, "every_routine")]
-    run = same_as_alone(program, ["capture=full", "trigger=nan,inf,contract,exit"])
-    assert [bundle.failure["outcome"] for bundle in run.failures] == ["requested"], [bundle.failure for bundle in run.failures]
+    program, seen, first = os.path.join(TESTS, "every_routine"), [], 0
 
     def plain(text):  # f32 scalars read rounded
         return re.sub(r"-?\d+\.\d+(e[-+]\d+)?", lambda number: repr(struct.unpack("f", struct.pack("f", float(number[0])))), text)
 
-    made = [(symbol, plain(what)) for symbol, what, *_ in (line.split("|") for line in run.stdout.splitlines())]
-    seen = [(call["symbol"], plain(call["what"])) for call in run.runs[0].calls]
-    assert seen == made, next(pair for pair in zip(seen, made) if pair[0] != pair[1])
+    while True:  # as many at a time as a ring holds with their operands: the collector may be as late as it likes
+        run = same_as_alone([program, str(first), str(first + 148)], ["capture=full", "trigger=nan,inf,contract,exit"])
+        made = [(symbol, plain(what)) for symbol, what, *_ in (line.split("|") for line in run.stdout.splitlines())]
+        if not made:
+            break
+        assert [bundle.failure["outcome"] for bundle in run.failures] == ["requested"], [bundle.failure for bundle in run.failures]
+        found = [(call["symbol"], plain(call["what"])) for call in run.runs[0].calls]
+        assert found == made, next(pair for pair in zip(found, made) if pair[0] != pair[1])
+        assert run.report["nested"] == "0" and run.report["dropped"] == "0", run.report
+        seen, first = seen + found, first + 148
     assert len(seen) > 800 and len({symbol for symbol, _ in seen}) >= 2 * 150, len(seen)
-    assert run.report["nested"] == "0" and run.report["dropped"] == "0"
 
 
 def a_call_of_every_routine_replays():
