@@ -7,6 +7,7 @@
 
 #include <opsdebug/memory.h>
 
+#include "bundle_events.h"
 #include "count_table.h"
 #include "document.h"
 #include "phrases.h"
@@ -15,8 +16,7 @@
 
 enum { KEY_CALL = 0x100, KEY_ENVIRONMENT, KEY_ALL, SHOWN_CALLS = 24 };
 
-#define TURNS_SHOWN 2u
-#define PATHS_MOST  1024
+#define PATHS_MOST 1024
 
 typedef struct show_options {
     opd_shared shared;
@@ -320,6 +320,7 @@ static void print_call(const opd_subject *subject, const opd_bundle *bundle, boo
     for (int i = 0; i < subject->call.operand_count; i++) {
         print_operand(&subject->call.operands[i], bundle, in_full);
     }
+    opd_events_print_call(bundle, &subject->call);
 }
 
 static opd_status print_calls(const opd_bundle *bundle, const opd_subject *failing, bool with_all)
@@ -355,8 +356,8 @@ static opd_status print_calls(const opd_bundle *bundle, const opd_subject *faili
         opd_table_cell(table, 3, "%s", words);
         opd_phrase_flags(words, sizeof words, &call);
         bool is_failing = failing != NULL && failing->position == i;
-        opd_table_cell(table, 4, "%s%s%s", is_failing ? "FAILS" : "", is_failing && words[0] != '\0' ? ", " : "",
-                       words);
+        opd_table_cell(table, 4, "%s%s%s", is_failing ? failing->has_failure ? "FAILS" : "TRIGGERED" : "",
+                       is_failing && words[0] != '\0' ? ", " : "", words);
     }
     if (status == OPD_OK) {
         status = opd_table_print(table);
@@ -416,6 +417,7 @@ static json_t *bundle_document(const opd_bundle *bundle, const opd_subject *chos
     json_t *calls = json_array();
     opd_document_put(document, "environment", opd_document_environment(bundle));
     opd_document_put(document, "generators", generators_array(bundle));
+    opd_document_put(document, "events", opd_events_document(bundle));
     for (uint64_t i = 0; chosen == NULL && i < opd_bundle_call_count(bundle); i++) {
         opd_call call;
         if (opd_bundle_call(&call, bundle, i) == OPD_OK) {
@@ -428,21 +430,6 @@ static json_t *bundle_document(const opd_bundle *bundle, const opd_subject *chos
     opd_document_put(document, "calls", calls);
     opd_document_put(document, "counts", opd_counts_document(bundle));
     return document;
-}
-
-/* Turns of a recording that had spent its allowance: the first of them, and how many there were. */
-static void print_turns(const opd_bundle *bundle)
-{
-    uint32_t turns = 0;
-    for (uint32_t i = 0; i < opd_bundle_event_count(bundle); i++) {
-        const opd_event *event = opd_bundle_event(bundle, i);
-        if (strcmp(event->kind, "overhead") == 0 && turns++ < TURNS_SHOWN) {
-            printf("overhead     %s (thread %u)\n", on_line(event->name), event->thread);
-        }
-    }
-    if (turns > TURNS_SHOWN) {
-        printf("overhead     %u turns in all\n", turns);
-    }
 }
 
 static void print_head(const opd_bundle *bundle)
@@ -468,11 +455,29 @@ static void print_head(const opd_bundle *bundle)
                    on_line(event->name));
         }
     }
-    print_turns(bundle);
+    opd_events_print(bundle);
     if (state->unknown > 0) {
         printf("unknown      %" PRIu64 " record%s of kinds that this build does not know\n", state->unknown,
                opd_phrase_plural(state->unknown));
     }
+}
+
+/* The call to be shown in full: what is asked for, else the failing one, else the one whose return was the trigger. */
+static opd_status choose_call(opd_subject *chosen, bool *has_choice, const opd_bundle *bundle, const char *asked)
+{
+    char word[48];
+    bool has_failure = opd_source_has_failure(bundle);
+    for (uint32_t i = 0; asked == NULL && !has_failure && i < opd_bundle_failure_count(bundle); i++) {
+        const opd_failure *failure = opd_bundle_failure(bundle, i);
+        if (failure->call_number != 0) {
+            snprintf(word, sizeof word, "%u:%" PRIu64, failure->thread, failure->call_number);
+            *has_choice = opd_subject_find(chosen, bundle, word) == OPD_OK;
+            return OPD_OK; /* it need not be in the bundle */
+        }
+    }
+    *has_choice = (asked != NULL || has_failure) && opd_subject_find(chosen, bundle, asked) == OPD_OK;
+    bool is_wanted = asked != NULL || (has_failure && opd_bundle_call_count(bundle) > 0);
+    return *has_choice || !is_wanted ? OPD_OK : OPD_E_NOTFOUND;
 }
 
 static int show_bundle(const show_options *o)
@@ -484,12 +489,9 @@ static int show_bundle(const show_options *o)
     if (opd_source_open(&bundle, o->path, &o->shared) != OPD_OK) {
         return opd_trouble();
     }
-    if (o->call != NULL || opd_source_has_failure(bundle)) {
-        has_choice = opd_subject_find(&chosen, bundle, o->call) == OPD_OK;
-        if (!has_choice && (o->call != NULL || opd_bundle_call_count(bundle) > 0)) {
-            opd_bundle_close(bundle);
-            return opd_trouble();
-        }
+    if (choose_call(&chosen, &has_choice, bundle, o->call) != OPD_OK) {
+        opd_bundle_close(bundle);
+        return opd_trouble();
     }
     if (o->shared.is_json) {
         exit_status = print_document(o, bundle_document(bundle, o->call != NULL ? &chosen : NULL), exit_status);

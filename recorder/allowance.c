@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accounts of the time that reading operands takes, one for each thread. */
+/* Accounts of what the operands of each thread cost: the time that reading them takes, and the room that they did not find. */
 #include "allowance.h"
 
 #include <stdio.h>
@@ -27,9 +27,23 @@ static void earn(opd_slot *slot, const opd_control *control, uint64_t now)
     slot->paid_at = now;
 }
 
+/* Operands without room in the budget: the first, and again whenever there are twice as many. */
+static void tell_missed(opd_slot *slot)
+{
+    if (slot->missed == 0 || slot->missed < slot->missed_next) {
+        return;
+    }
+    char text[96];
+    slot->missed_next = 2 * slot->missed;
+    snprintf(text, sizeof(text), "operands without room so far: %llu, the last of %llu bytes",
+             (unsigned long long)slot->missed, (unsigned long long)slot->missed_bytes);
+    opd_note_put(slot, "budget", text, (int64_t)slot->missed);
+}
+
 void opd_allowance_spend(opd_slot *slot, uint64_t ticks, uint64_t now)
 {
     const opd_control *control = opd_recorder.control;
+    tell_missed(slot);
     uint64_t own = atomic_load_explicit(&slot->own_ticks, memory_order_relaxed);
     atomic_store_explicit(&slot->own_ticks, own + ticks, memory_order_relaxed);
     if (control->overhead <= 0) {

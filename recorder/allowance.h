@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What reading operands may cost a thread: a share of its time, saved up for a second at most. Spent, its calls are recorded without their
- * operands until half of that is there again. Both turns are announced by an event in the ring.
+ * operands until half of that is there again. Both turns are announced by an event in the ring, and so are operands whose data found no room.
  */
 #ifndef OPD_ALLOWANCE_H
 #define OPD_ALLOWANCE_H

@@ -108,6 +108,15 @@ static bool pin(opd_arena *arena, const opd_slot *slot)
     return true;
 }
 
+/* It is counted, and announced when there is room for that (allowance.h). */
+static void *refuse(opd_arena *arena, opd_slot *slot, uint64_t bytes)
+{
+    atomic_fetch_add_explicit(&arena->refused, 1, memory_order_relaxed);
+    slot->missed++;
+    slot->missed_bytes = bytes;
+    return NULL;
+}
+
 void *opd_arena_take(opd_process *process, opd_slot *slot, uint64_t bytes, opd_place *place, opd_populate_fn *populate)
 {
     opd_arena *arena = &process->arena;
@@ -116,15 +125,13 @@ void *opd_arena_take(opd_process *process, opd_slot *slot, uint64_t bytes, opd_p
         return NULL;
     }
     if (wanted < bytes || wanted > opd_arena_limit(arena)) {
-        atomic_fetch_add_explicit(&arena->refused, 1, memory_order_relaxed);
-        return NULL;
+        return refuse(arena, slot, bytes);
     }
     bool has_room = slot->lease != 0 && slot->lease_bytes - slot->lease_used >= wanted && pin(arena, slot);
     if (!has_room) {
         uint64_t chunks = (wanted + arena->chunk_bytes - 1) / arena->chunk_bytes;
         if (!lease(process, slot, chunks, populate)) {
-            atomic_fetch_add_explicit(&arena->refused, 1, memory_order_relaxed);
-            return NULL;
+            return refuse(arena, slot, bytes);
         }
     }
     slot->is_pinned = 1;

@@ -339,6 +339,8 @@ static void prepare_slot(opd_slot *slot)
     slot->pending.outcome = OPD_OUTCOME_OK;
     slot->paid_at = 0;
     slot->is_spent = 0;
+    slot->missed = 0;
+    slot->missed_next = 0;
     if (atomic_load(&slot->head) == 0) {
         atomic_store(&slot->limit, OPD_NO_LIMIT);
     }

@@ -190,8 +190,9 @@ typedef struct opd_slot {
     double credit; /* ticks that reading operands may take (allowance.h) */
     uint64_t paid_at, spent_calls;
     uint32_t is_spent;
-    _Atomic uint64_t own_ticks;    /* that reading operands took */
-    _Atomic uint64_t unread_calls; /* whose operands were not read for that */
+    _Atomic uint64_t own_ticks;                 /* that reading operands took */
+    _Atomic uint64_t unread_calls;              /* whose operands were not read for that */
+    uint64_t missed, missed_bytes, missed_next; /* operands without room, the last one's size; told next when so many */
     _Alignas(OPD_CACHE_LINE) uint32_t tid;
     char name[16];
     _Alignas(OPD_CACHE_LINE) _Atomic uint64_t tail; /* the collector has written everything before it */

@@ -53,8 +53,10 @@ static char text[TEXT_BYTES]; /* under the busy flag */
 
 static bool is_foreign(const char *name)
 {
-    static const char *const names[] = { "io_uring",    "libcuda",  "libibverbs",      "librdmacm",
-                                         "/dev/nvidia", "/dev/kfd", "/dev/infiniband", "libhsa-runtime" };
+    static const char *const names[] = { "io_uring",     "libcuda",         "libibverbs",      "librdmacm",
+                                         "/dev/nvidia",  "/dev/kfd",        "/dev/infiniband", "libhsa-runtime",
+                                         "libze_loader", "/dev/dri/render", "/dev/accel",      "/dev/vfio/",
+                                         "/dev/dxg" };
     for (size_t i = 0; i < OPD_COUNT(names); i++) {
         if (strstr(name, names[i]) != NULL) {
             return true;
@@ -70,6 +72,19 @@ typedef struct kernel_entry {
     uint8_t type;
     char name[];
 } kernel_entry;
+
+/* Memory that a device or the kernel holds by its physical pages (buffers of io_uring, RDMA) is written past the page tables. */
+static bool has_pinned_memory(void)
+{
+    int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    ssize_t got = file >= 0 ? read(file, text, sizeof(text) - 1) : -1;
+    text[got > 0 ? got : 0] = '\0';
+    if (file >= 0) {
+        close(file);
+    }
+    const char *line = strstr(text, "\nVmPin:");
+    return line == NULL || strtoull(line + sizeof("\nVmPin:") - 1, NULL, 10) != 0;
+}
 
 /* Is one of the open files a ring, a device or a userfaultfd that is not ours? */
 static bool has_foreign_files(void)
@@ -193,7 +208,7 @@ static const char *open_kernel(void)
     kernel.faults = -1;
     kernel.pages = -1;
     mapping none = { .end = 0 };
-    if (!read_mappings(&none) || none.is_foreign || has_foreign_files()) {
+    if (!read_mappings(&none) || none.is_foreign || has_foreign_files() || has_pinned_memory()) {
         return "io_uring, RDMA, a GPU or another userfaultfd is there";
     }
     int faults = move_up((int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | USER_MODE_ONLY));
@@ -305,7 +320,7 @@ static bool watch(opd_watch *out, opd_writes *writes, uint64_t start, uint64_t e
         if (!read_mappings(&map) || map.covered < end) {
             return false;
         }
-        if (map.is_foreign || has_foreign_files()) {
+        if (map.is_foreign || has_foreign_files() || has_pinned_memory()) {
             opd_writes_disable(writes, "io_uring, RDMA, a GPU or another userfaultfd came later");
             return false;
         }

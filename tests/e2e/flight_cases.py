@@ -156,6 +156,47 @@ def spent_allowance_is_announced_and_calls_go_on():
     assert "operands are not read from here on" in shown, shown[-2000:]
 
 
+def operands_without_room_are_announced_in_the_bundle():
+    """Of twelve products one operand each is over a quarter of the budget: said in the run where it happens, and by a note in each later bundle."""
+    need_numpy()
+    program = script("""
+        import numpy as np
+        r = np.random.default_rng(1)
+        for i in range(12):
+            r.standard_normal((300, 300)) @ r.standard_normal((300, 8))
+        """)
+    out = tempfile.mkdtemp(prefix="record-")
+    done = ops_debug("record", "--json", "--budget", "1M", "--trigger", "exit", "-o", out, "--", *program)
+    assert done.returncode == 0 and json.loads(done.stderr)["data_refused"] == 12, done.stderr
+    run, asked = [[os.path.join(out, name) for name in os.listdir(out) if name.startswith("run-") == is_run][0] for is_run in (True, False)]
+    told = [(event["value"], event["name"]) for event in Bundle(run).events if event["kind"] == "budget"]
+    assert told == [(str(n), f"operands without room so far: {n}, the last of 720000 bytes") for n in (1, 2, 4, 8)], told
+    notes = [event["name"] for event in Bundle(asked).events if event["kind"] == "note"]
+    assert notes == ["12 operands so far found no room in the budget: digests and statistics alone"], notes
+    shown = ops_debug("show", asked).stdout
+    assert "note         12 operands so far found no room" in shown and "budget       operands without room so far: 1, " in shown, shown
+    kinds = [event["kind"] for event in json.loads(ops_debug("show", "--json", asked).stdout)["events"]]
+    assert kinds.count("budget") == 4, kinds
+    proto = os.path.join(os.path.dirname(__file__), "..", "..", "proto")
+    with open(asked, "rb") as bundle:
+        decoded = subprocess.run(["protoc", "--decode=opsdebug.Bundle", "-I", proto, "bundle.proto"], stdin=bundle, capture_output=True)
+    assert decoded.stdout.count(b'kind: "budget"') == 4 and notes[0].encode() in decoded.stdout, decoded.stderr
+
+
+def stages_and_ranges_are_shown_with_their_call():
+    out = tempfile.mkdtemp(prefix="record-")
+    done = ops_debug("record", "-o", out, "--", os.path.join(BUILD, "record_runtime"))
+    assert done.returncode == 0, done.stderr
+    path = [os.path.join(out, name) for name in sorted(os.listdir(out)) if name.endswith(("-inf.opsb", "-nan.opsb"))][0]
+    lines = ops_debug("show", path).stdout.splitlines()
+    stages = [line for line in lines if line.startswith("  stage    ")]
+    assert len(stages) == 4 and any(" Inf, first at " in stage for stage in stages), lines  # a row each
+    assert sum(line.startswith("  in range ") for line in lines) == 1, lines
+    events = json.loads(ops_debug("show", "--json", path).stdout)["events"]
+    assert {"point", "range-push", "range-pop", "recipe"} <= {event["kind"] for event in events}, events
+    assert all(event["thread"] > 0 and event["time_ns"] > 0 for event in events if event["kind"] == "point"), events
+
+
 def summary_counts_a_call_with_layers_once():
     netlib = "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3"
     if not os.path.exists(netlib):
@@ -229,6 +270,14 @@ def no_way_of_changing_weights_goes_unnoticed():
     if not tracked:
         raise Skip("the kernel here does not tell of writes: digests were compared without it")
     assert len(tracked) == len(seen) - 2, "all but a shared mapping and one of a file"
+
+
+def pinned_memory_is_not_watched():
+    """A ring of io_uring that no descriptor and no mapping shows writes into its registered buffer past the page tables: no digest is old."""
+    plain = same_as_alone([CHANGE, "pinned"], ["tracking=off", "trigger=none"])
+    run = same_as_alone([CHANGE, "pinned"], ["trigger=none"])
+    wanted = seen_inputs(plain.runs[0])
+    assert seen_inputs(run.runs[0]) == wanted and len({weights for weights, _ in wanted}) == 4, wanted
 
 
 def known_content_has_the_statistics_it_was_seen_with():

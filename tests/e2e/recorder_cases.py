@@ -457,6 +457,8 @@ def magnitude_beyond_the_limit_freezes_a_bundle():
     run = same_as_alone(program, ["trigger=abs>2999"])
     assert [(bundle.failure["outcome"], bundle.failure["operand"]) for bundle in run.failures] == [("magnitude", "C")]
     assert run.failures[0].failure["call"] == run.runs[0].calls[-1]["number"]
+    reason = run.failures[0].failure["reason"]  # 10 times 3 products of 10 and -100
+    assert reason.startswith("-3000 in C of dgemm(") and reason.endswith("beyond the limit of +-2999"), reason
     assert not same_as_alone(program, ["trigger=abs>3000"]).failures
 
 
