@@ -80,6 +80,11 @@ static opd_status print_groups(opd_grouping *grouping, const group_options *o)
         opd_phrase_count(words, sizeof words, opd_grouping_requested(grouping), "bundle");
         printf("%s asked for (exit, always, a signal), no failure: left out\n", words);
     }
+    if (status == OPD_OK && count == 0 && opd_grouping_requested(grouping) == 0 && o->unread.paths.count == 0) {
+        char words[48];
+        opd_phrase_count(words, sizeof words, o->paths.count, "bundle");
+        printf("no failures in %s\n", words);
+    }
     for (uint32_t i = 0; i < count && status == OPD_OK && o->shared.verbosity > 0; i++) {
         const opd_group *group = opd_grouping_at(grouping, i);
         for (uint32_t k = 0; k < group->count; k++) {

@@ -83,7 +83,7 @@ void opd_phrase_failure(char *text, size_t size, const opd_failure *failure)
         add(text, size, " by SIG%s", name != NULL ? name : "?");
     }
     if (place[0] != '\0' && opd_failure_is_real(failure)) {
-        add(text, size, " %s %s", failure->outcome == OPD_OUTCOME_INPUT_MUTATED ? ":" : "in", place);
+        add(text, size, "%s %s", failure->outcome == OPD_OUTCOME_INPUT_MUTATED ? ":" : " in", place);
     }
     if (failure->outcome == OPD_OUTCOME_OOB_READ || failure->outcome == OPD_OUTCOME_OOB_WRITE) {
         bool is_after = failure->distance >= 0;

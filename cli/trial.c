@@ -266,9 +266,13 @@ opd_status opd_trial_provoke(opd_replay_result *result, opd_failure *expected, o
         if (!may_guard) {
             char seen[256];
             opd_phrase_failure(seen, sizeof seen, &result->observed);
-            return opd_fail(OPD_E_NOFAILURE,
-                            "%s: the failure does not come back here, plainly or under guard pages (seen: %s)",
-                            opd_bundle_path(bundle), seen);
+            return recorded != NULL
+                       ? opd_fail(OPD_E_NOFAILURE,
+                                  "%s: the failure does not come back here, plainly or under guard pages (seen: %s)",
+                                  opd_bundle_path(bundle), seen)
+                       : opd_fail(OPD_E_NOFAILURE,
+                                  "%s: the call has no failure, and none shows here, plainly or under guard pages",
+                                  opd_bundle_path(bundle));
         }
         opd_replay_result_done(result);
         options->guard = OPD_GUARD_BOTH;

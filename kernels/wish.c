@@ -115,6 +115,7 @@ static opd_status set_attributes(const struct wish *wish, const char *text)
 {
     opd_slice rest = opd_slice_of(text);
     opd_slice item;
+    bool is_given[OPD_PLAN_SLOTS] = { false };
     while (opd_slice_next(&item, &rest, ',')) {
         const char *equals = memchr(item.at, '=', (size_t)item.size);
         opd_slice name = opd_slice_trim((opd_slice){ item.at, equals != NULL ? (int)(equals - item.at) : item.size });
@@ -126,6 +127,10 @@ static opd_status set_attributes(const struct wish *wish, const char *text)
             return opd_fail(OPD_E_SYNTAX, "%s: attributes are NAME=VALUE with commas between them, not %.*s",
                             wish->op->name, item.size, item.at);
         }
+        if (is_given[slot]) {
+            return opd_fail(OPD_E_SYNTAX, "%s: attribute %.*s is given twice", wish->op->name, name.size, name.at);
+        }
+        is_given[slot] = true;
         opd_slice value = opd_slice_trim((opd_slice){ equals + 1, (int)(item.at + item.size - equals) - 1 });
         const opd_plan_value *expected = &wish->plan->values[slot];
         opd_value *given = opd_plan_value_of(wish->plan, wish->call, slot);

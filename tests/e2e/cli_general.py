@@ -53,7 +53,7 @@ def failures_are_replayed_reduced_and_explained():
         said = check(call("run", "--op", op, "--variant", variant, *words, "--save", name, "--no-exact"), 1)
         guard = ["--guard"] if "--guard" in words else []
         check(call("replay", name, *guard), 1, "failure reproduced")
-        assert next_of(said) == f"ops-debug reduce {name} -o min.opsb", said
+        assert next_of(said) == " ".join(["ops-debug reduce", name, "-o min.opsb", *guard]), said
         said = check(call("reduce", name, "-o", f"min-{name}"), 0, left, failure)
         follow(said, 1, "failure reproduced")
         check(call("diagnose", f"min-{name}", *guard), 1, "failure ", failure)

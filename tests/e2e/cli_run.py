@@ -195,6 +195,12 @@ def a_reduction_ends_where_another_changes_nothing():
             fail, least, again = (pathlib.Path(folder, f"{name}.opsb") for name in ("fail", "least", "again"))
             assert call("run", "--op", op, "--variant", variant, "--save", fail).returncode == 1
             assert reduced(fail, least) == reduced(least, again), op
+            none = call("run", "--op", op, "--save", least)
+            assert none.returncode == 0, none
+            none = call("reduce", least, "-o", again)
+            assert none.returncode == 1 and "the call has no failure, and none shows here" in none.stderr, none
+            none = call("group", least)
+            assert none.returncode == 0 and none.stdout == "no failures in 1 bundle\n", none
             short = call("reduce", fail, "-o", again, "--budget", 4)
             assert short.returncode == 0 and "; the budget ended first, run it again to go on" in short.stdout, short
 
@@ -359,6 +365,7 @@ def bad_wishes_get_one_line():
         (["--op", "Softmax", "--input-shapes", "[2,"], 2, "[2,"),
         (["--op", "LayerNormalization", "--input-shapes", "[4,8];[9]"], 3, "Scale"),
         (["--op", "Softmax", "--attrs", "axes=1"], 2, "has no attribute axes; it has axis"),
+        (["--op", "Softmax", "--attrs", "axis=1,axis=0"], 2, "attribute axis is given twice"),
         (["--op", "Softmax", "--variant", "fastest"], 2, "no variant fastest"),
         (["--op", "Softmax", "--outputs", "Z"], 2, "has no output Z; it has output"),
         ([], 2, "--op"),
