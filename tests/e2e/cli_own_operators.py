@@ -138,8 +138,8 @@ def broken_libraries_are_named():
 
 def wishes_that_cannot_be_get_one_line():
     for words, status, part in ((("--op", "Kep"), 2, "did you mean hostile.Keep"), (("--op", "Keep", "--dtype", "f64"), 3, "f64"),
-                                (("--op", "Keep", "--input-shapes", "[4,-1]"), 3, "-1"), (("--op", "Keep", "--input-shapes", "[2];[3]"), 3, "1 input, not 2"),
-                                (("--op", "Keep", "--attrs", "axes=1"), 2, "axes"), (("--op", "Keep", "--attrs", "mode=three"), 3, "three"),
+                                (("--op", "Keep", "--input-shapes", "[4,-1]"), 2, "-1"), (("--op", "Keep", "--input-shapes", "[2];[3]"), 3, "1 input, not 2"),
+                                (("--op", "Keep", "--attrs", "axes=1"), 2, "axes"), (("--op", "Keep", "--attrs", "mode=three"), 2, "three"),
                                 (("--op", "Keep", "--variant", "kept"), 2, "it has keeps"),
                                 (("--op", "Keep", "--input-shapes", "[9999999,9999999,9999999]"), 3, "")):
         check_line(call("run", "--library", HOSTILE, *words), status, part)
