@@ -34,7 +34,7 @@ static void print_kind(const opd_bundle *bundle, const char *kind)
 
 void opd_events_print(const opd_bundle *bundle)
 {
-    static const char *const kinds[] = { "overhead", "budget", "drop", "mark" };
+    static const char *const kinds[] = { "crash", "overhead", "budget", "drop", "mark" };
     for (size_t i = 0; i < OPD_COUNT(kinds); i++) {
         print_kind(bundle, kinds[i]);
     }

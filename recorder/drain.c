@@ -176,8 +176,9 @@ static opd_status put_crash(opd_watched *watched, const opd_call *call, const op
         .kind = "crash", .thread = call->thread, .time_ns = call->begin_ns, .value = (int64_t)call->number
     };
     const char *name = sigabbrev_np((int)record->word[OPD_R_RETURN]);
-    snprintf(event.name, sizeof(event.name), "SIG%s at address 0x%llx, which the program survived",
-             name != NULL ? name : "?", (unsigned long long)record->word[OPD_R_RETURN2]);
+    snprintf(event.name, sizeof(event.name), "SIG%s at address 0x%llx in call %llu, which the program survived",
+             name != NULL ? name : "?", (unsigned long long)record->word[OPD_R_RETURN2],
+             (unsigned long long)call->number);
     return opd_writer_event(watched->run, &event);
 }
 

@@ -172,6 +172,8 @@ def handler_of_the_program_stays():
     assert [(bundle.failure["outcome"], bundle.failure["call"], bundle.failure["address"]) for bundle in run.failures] == [("crash", "2", "0x0")], run.report
     said = subprocess.run([ops_debug, "record", "-o", tempfile.mkdtemp(prefix="record-"), "--", VICTIM, "own_handler"], capture_output=True, text=True)
     assert said.returncode == 6 and "1 call ended in a crash that the program survived: dgemm 1\n" in said.stderr, said
+    shown = subprocess.run([ops_debug, "show", run.runs[0].path], capture_output=True, text=True).stdout
+    assert re.search(r"^crash        SIGSEGV at address 0x0 in call 2, which the program survived \(thread \d+\)$", shown, re.M), shown
 
 
 def input_is_kept_as_before_an_in_place_call():
