@@ -254,7 +254,8 @@ static int run(const opd_command *self, int argc, char **argv)
     attribution of = { .output = -1 };
     opd_command_parse(self, &o.shared, argc, argv);
     of.region = o.region;
-    opd_status status = opd_making_or_bundle(&of.item, &o.making, o.path, &o.shared);
+    opd_ruling unused;
+    opd_status status = opd_making_or_bundle(&of.item, &unused, &o.making, o.path, &o.shared);
     if (status == OPD_OK) {
         status = find_output(&of, &o);
     }

@@ -23,7 +23,8 @@ typedef struct trace_options {
     const char *path;
     int path_count;
     const char *checkpoints;
-    int argc; /* the command line as it was given */
+    opd_ruling ruling; /* of the bundle */
+    int argc;          /* the command line as it was given */
     char **argv;
 } trace_options;
 
@@ -115,9 +116,11 @@ typedef struct tracing {
 
 static opd_replay_options wish_of(const trace_options *o)
 {
-    return (opd_replay_options){
+    opd_replay_options wish = {
         .repeat = 1, .with_metrics = true, .library = o->making.library, .variant = o->making.variant
     };
+    opd_ruling_apply(&wish, &o->ruling);
+    return wish;
 }
 
 static opd_stage_state state_of(const opd_stage_report *stage)
@@ -455,7 +458,7 @@ static int run(const opd_command *self, int argc, char **argv)
     o.argv = argv;
     tracing found = { .options = &o, .item = &item };
     int exit_status = OPD_EXIT_TROUBLE;
-    opd_status status = opd_making_or_bundle(&item, &o.making, o.path, &o.shared);
+    opd_status status = opd_making_or_bundle(&item, &o.ruling, &o.making, o.path, &o.shared);
     if (status == OPD_OK) {
         status = check_list(&o, &item.call);
     }

@@ -156,11 +156,13 @@ opd_status opd_making_fill(opd_case *out, const opd_op *op, const opd_making *ma
     return OPD_OK;
 }
 
-opd_status opd_making_or_bundle(opd_case *out, const opd_making *making, const char *path, const opd_shared *shared)
+opd_status opd_making_or_bundle(opd_case *out, opd_ruling *ruling, const opd_making *making, const char *path,
+                                const opd_shared *shared)
 {
     opd_bundle *bundle = NULL;
     opd_subject subject;
     opd_replay_options wish = { .library = making->library };
+    *ruling = (opd_ruling){ .rule = "" };
     if (path == NULL) {
         return opd_making_case(out, making);
     }
@@ -169,6 +171,7 @@ opd_status opd_making_or_bundle(opd_case *out, const opd_making *making, const c
         status = opd_subject_find(&subject, bundle, NULL);
     }
     if (status == OPD_OK) {
+        *ruling = subject.ruling;
         status = opd_trial_load(out, bundle, &subject, &wish);
     }
     opd_bundle_close(bundle);

@@ -8,6 +8,7 @@
 #include <opsdebug/replay.h>
 
 #include "command.h"
+#include "ruling.h"
 
 enum {
     OPD_KEY_OP = 0x3000,
@@ -76,8 +77,9 @@ opd_status opd_making_unknown(const char *name);
 /* The call, its inputs made; outputs have no memory. Loads the library. */
 opd_status opd_making_case(opd_case *out, const opd_making *making);
 
-/* That, or the failing (or only) call of the bundle at path when there is one. */
-opd_status opd_making_or_bundle(opd_case *out, const opd_making *making, const char *path, const opd_shared *shared);
+/* That, or the failing (or only) call of the bundle at path when there is one, with the rule that it was judged by. */
+opd_status opd_making_or_bundle(opd_case *out, opd_ruling *ruling, const opd_making *making, const char *path,
+                                const opd_shared *shared);
 
 /* The same for an operator at hand; making->op and library are not looked at. */
 opd_status opd_making_fill(opd_case *out, const opd_op *op, const opd_making *making);

@@ -230,6 +230,8 @@ def a_saved_failure_comes_back_by_what_found_it():
         assert "convention" not in follow(*own, "inexact")  # on whole numbers alone
         assert follow("--op", "LayerNormalization", "--variant", "faulty-norm_epsilon", "--fill", "uniform:0:0.001", "--input-shapes", "[4,64];[64]",
                       "--preset", "cann-L0", "--mode", "mixed")["convention"]["rule"] == "cann-L0"
+        traced = call("trace", pathlib.Path(folder, "min.opsb"))
+        assert traced.returncode == 1 and "by the rule cann-L0" in traced.stdout, traced
         follow("--op", "ReduceSum", "--variant", "faulty-sum_unstable", "--repeat", 20)
         done = call("replay", pathlib.Path(folder, "fail.opsb"))
         assert done.returncode == 0 and re.search(r"^next: ops-debug replay \S+ --repeat 20$", done.stdout, re.M), done.stdout
