@@ -374,18 +374,35 @@ json_t *opd_document_waiting(const opd_paths *paths)
     return array;
 }
 
+/* DEL and the control characters that UTF-8 has of older sets: jansson leaves them as they are, JSON may also spell them. */
+static int print_spelled(const char *text, size_t size, void *context)
+{
+    FILE *file = context;
+    for (size_t i = 0; i < size; i++) {
+        const unsigned char *at = (const unsigned char *)text + i;
+        bool is_two = at[0] == 0xc2 && i + 1 < size && at[1] >= 0x80 && at[1] <= 0x9f;
+        if (is_two || at[0] == 0x7f) {
+            fprintf(file, "\\u%04x", at[is_two]);
+            i += is_two;
+        } else {
+            fputc(at[0], file);
+        }
+    }
+    return ferror(file) == 0 ? 0 : -1;
+}
+
 bool opd_document_print_to(const json_t *document, FILE *file)
 {
-    return document != NULL && json_dumpf(document, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
+    return document != NULL && json_dump_callback(document, print_spelled, file, JSON_INDENT(2)) == 0 &&
+           fputc('\n', file) != EOF;
 }
 
 int opd_document_print(json_t *take_document, int exit_status)
 {
-    if (take_document == NULL || json_dumpf(take_document, stdout, JSON_INDENT(2)) != 0) {
+    if (!opd_document_print_to(take_document, stdout)) {
         fprintf(stderr, "ops-debug: cannot write the JSON document\n");
         exit_status = OPD_EXIT_TROUBLE;
     }
-    putchar('\n');
     json_decref(take_document);
     return exit_status;
 }

@@ -14,6 +14,7 @@
 
 #include "command.h"
 #include "nearest.h"
+#include "outlet.h"
 
 #define OPD_COMMAND(id) extern const opd_command opd_command_##id;
 #include "commands.def"
@@ -93,6 +94,7 @@ static int help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    opd_outlet_open();
     atexit(check_output);
     opd_fail_without_signal(SIGXFSZ);
     if (argc < 2) {

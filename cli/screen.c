@@ -8,21 +8,13 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <opsdebug/memory.h>
 
 const char *opd_paint_on(FILE *to, opd_paint paint)
 {
-    static const char *const sequences[] = {
-        [OPD_PAINT_OFF] = "\033[0m",    [OPD_PAINT_BOLD] = "\033[1m",    [OPD_PAINT_RED] = "\033[1;31m",
-        [OPD_PAINT_GREEN] = "\033[32m", [OPD_PAINT_YELLOW] = "\033[33m",
-    };
     const char *no_color = getenv("NO_COLOR");
-    if ((no_color != NULL && no_color[0] != '\0') || !isatty(fileno(to))) {
-        return "";
-    }
-    return sequences[paint];
+    return (no_color != NULL && no_color[0] != '\0') || !opd_outlet_is_terminal(to) ? "" : opd_outlet_mark(paint);
 }
 
 #define LINES_EVERY_S 2
@@ -37,7 +29,7 @@ void opd_progress_set(opd_progress_to to)
 void opd_progress(const char *format, ...)
 {
     static time_t last;
-    bool is_terminal = isatty(STDERR_FILENO) != 0;
+    bool is_terminal = opd_outlet_is_terminal(stderr);
     struct timespec now = { .tv_sec = 0 };
     if (progress_to == OPD_PROGRESS_NOBODY || (!is_terminal && progress_to != OPD_PROGRESS_ANYWHERE)) {
         return;
@@ -47,7 +39,7 @@ void opd_progress(const char *format, ...)
     if (is_terminal || last == 0 || now.tv_sec - last >= LINES_EVERY_S) {
         va_list arguments;
         last = now.tv_sec;
-        fputs(is_terminal ? "\r\033[K" : "ops-debug: ", stderr);
+        fputs(is_terminal ? opd_outlet_mark(OPD_PAINT_BLANK_LINE) : "ops-debug: ", stderr);
         va_start(arguments, format);
         vfprintf(stderr, format, arguments);
         va_end(arguments);
@@ -59,8 +51,8 @@ void opd_progress(const char *format, ...)
 
 void opd_progress_done(void)
 {
-    if (progress_to != OPD_PROGRESS_NOBODY && isatty(STDERR_FILENO)) {
-        fputs("\r\033[K", stderr);
+    if (progress_to != OPD_PROGRESS_NOBODY && opd_outlet_is_terminal(stderr)) {
+        fputs(opd_outlet_mark(OPD_PAINT_BLANK_LINE), stderr);
     }
 }
 

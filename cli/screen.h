@@ -10,9 +10,9 @@
 
 #include <opsdebug/status.h>
 
-typedef enum opd_paint { OPD_PAINT_OFF, OPD_PAINT_BOLD, OPD_PAINT_RED, OPD_PAINT_GREEN, OPD_PAINT_YELLOW } opd_paint;
+#include "outlet.h"
 
-/* The escape sequence for `to`, or "" when it is no terminal or NO_COLOR is set. */
+/* The mark of outlet.h for `to`, or "" when it is no terminal or NO_COLOR is set. */
 const char *opd_paint_on(FILE *to, opd_paint paint);
 
 /* Who is told of progress; terminals only, until it is called. */
