@@ -88,7 +88,9 @@ static opd_status print_groups(opd_grouping *grouping, const group_options *o)
     for (uint32_t i = 0; i < count && status == OPD_OK && o->shared.verbosity > 0; i++) {
         const opd_group *group = opd_grouping_at(grouping, i);
         for (uint32_t k = 0; k < group->count; k++) {
-            printf("%.8s  %s: %s\n", group->id, group->members[k].path, group->members[k].why);
+            char why[512];
+            printf("%.8s  %s: %s\n", group->id, group->members[k].path,
+                   opd_phrase_line(why, sizeof why, group->members[k].why));
         }
     }
     if (status == OPD_OK && count > 0) {

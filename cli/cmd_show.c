@@ -309,7 +309,7 @@ static void print_call(const opd_subject *subject, const opd_bundle *bundle, boo
 {
     char words[512];
     opd_call_describe(words, sizeof words, &subject->call);
-    printf("call         %s\n", words);
+    printf("call         %s\n", on_line(words));
     opd_phrase_flags(words, sizeof words, &subject->call);
     printf("  called as %s, call %" PRIu64 " of thread %u%s%s\n", on_line(subject->call.symbol), subject->call.number,
            subject->call.thread, words[0] != '\0' ? ", " : "", words);

@@ -30,7 +30,7 @@ static void print_frames(const opd_bundle *bundle, const opd_stack *stack, bool 
                    opd_phrase_line(words, sizeof words, file_name(module)));
         }
         if (in_full && module != NULL && module->build_id[0] != '\0') {
-            printf(", build-id %s", module->build_id);
+            printf(", build-id %s", opd_phrase_line(words, sizeof words, module->build_id));
         }
         printf("\n");
     }
@@ -90,9 +90,10 @@ static void print_head(const opd_stack *stack)
                                          [OPD_STACK_ANSWERED] = "",
                                          [OPD_STACK_WAITING] = ", did not answer: where the kernel has it waiting",
                                          [OPD_STACK_SILENT] = ", did not answer: nothing is known of it" };
+    char words[64];
     size_t state = (size_t)stack->state;
-    printf("thread       %u%s%s%s", stack->thread, stack->name[0] != '\0' ? " " : "", stack->name,
-           state < OPD_COUNT(notes) ? notes[state] : "");
+    printf("thread       %u%s%s%s", stack->thread, stack->name[0] != '\0' ? " " : "",
+           opd_phrase_line(words, sizeof words, stack->name), state < OPD_COUNT(notes) ? notes[state] : "");
     if (stack->call_number != 0) {
         printf(", in its call %" PRIu64, stack->call_number);
     }

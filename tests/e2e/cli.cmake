@@ -2,7 +2,7 @@
 opd_add_program(make_bundle ${CMAKE_SOURCE_DIR}/tests/support/make_bundle.c LINK opd_proto opd_ops opd_core)
 set_target_properties(make_bundle PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 
-foreach(script cli_bad_input cli_next cli_main_job cli_install cli_open cli_reduce_killed cli_salvage cli_full_disk)
+foreach(script cli_bad_input cli_next cli_main_job cli_install cli_open cli_reduce_killed cli_salvage cli_full_disk cli_hostile)
   add_test(NAME ${script} COMMAND /usr/bin/python3 ${CMAKE_CURRENT_SOURCE_DIR}/${script}.py ${CMAKE_BINARY_DIR})
   set_tests_properties(${script} PROPERTIES LABELS e2e SKIP_RETURN_CODE 77 TIMEOUT ${OPD_TEST_TIMEOUT})
 endforeach()

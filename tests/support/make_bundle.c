@@ -139,15 +139,87 @@ static opd_status write_unknown(opd_writer *writer)
     return status == OPD_OK ? write_failure(writer, 1) : status;
 }
 
-/* Texts that a terminal would obey. */
-static opd_status write_escapes(opd_writer *writer)
+/* ESC, BEL, a line end, DEL, and controls of older sets as a byte and as UTF-8; a letter of two bytes is none. */
+#define HOSTILE "a\033[2Jb\007\n\177\233\303\302\233\303\251"
+
+#define PUT_HOSTILE(field) snprintf(field, sizeof(field), "%s", HOSTILE)
+
+static opd_status write_hostile_machine(opd_writer *writer)
 {
-    static const char *const of[] = { "note", "seed", "state", "overhead" };
-    opd_status status = write_nan(writer);
-    for (size_t i = 0; i < OPD_COUNT(of) && status == OPD_OK; i++) {
-        opd_event event = { .thread = THREAD };
-        snprintf(event.kind, sizeof event.kind, "%s", of[i]);
-        snprintf(event.name, sizeof event.name, "a\033[2Jb\007\nc");
+    uint32_t id = 0;
+    opd_environment_info environment = { .cpu_count = 2 };
+    opd_module module = { .threads = 2, .start = 0x1000, .end = 0x2000 };
+    PUT_HOSTILE(environment.cpu_model);
+    PUT_HOSTILE(environment.isa);
+    PUT_HOSTILE(environment.kernel);
+    PUT_HOSTILE(environment.libc);
+    snprintf(environment.variables, sizeof environment.variables, "OMP_NUM_THREADS=%s\n%s=1", HOSTILE, HOSTILE);
+    PUT_HOSTILE(module.path);
+    PUT_HOSTILE(module.build_id);
+    PUT_HOSTILE(module.core);
+    PUT_HOSTILE(module.config);
+    opd_status status = opd_writer_environment(writer, &environment);
+    status = status == OPD_OK ? opd_writer_module(writer, &id, &module) : status;
+    return status == OPD_OK ? opd_writer_thread(writer, 4711, THREAD, HOSTILE) : status;
+}
+
+static opd_status write_hostile_calls(opd_writer *writer)
+{
+    opd_case item = { 0 };
+    opd_call call = { .thread = THREAD, .number = 3, .begin_ns = 1, .end_ns = 2, .dtype = OPD_F32, .operand_count = 1 };
+    PUT_HOSTILE(call.domain);
+    PUT_HOSTILE(call.name);
+    PUT_HOSTILE(call.symbol);
+    PUT_HOSTILE(call.operands[0].name);
+    call.operands[0].role = OPD_ROLE_IN;
+    opd_status status = make_gemm(&item, 4, 2, 1e160);
+    if (status == OPD_OK) {
+        PUT_HOSTILE(item.call.symbol);
+        status = opd_writer_call_with_data(writer, &item.call);
+    }
+    opd_case_done(&item);
+    return status == OPD_OK ? opd_writer_call(writer, &call) : status;
+}
+
+static opd_status write_hostile_failure(opd_writer *writer)
+{
+    opd_failure failure = {
+        .outcome = OPD_OUTCOME_NAN_BORN, .thread = THREAD, .call_number = 2, .index_rank = -1, .pc = 0x1010
+    };
+    opd_frame frame = { .address = 0x1010, .module = 1 };
+    opd_stack stack = { .thread = THREAD, .state = OPD_STACK_CRASHED, .frames = &frame, .frame_count = 1 };
+    opd_crash_info crash = {
+        .thread = THREAD, .access = OPD_ACCESS_READ, .address = 0x10, .place = OPD_PLACE_AFTER, .index_rank = -1
+    };
+    opd_lineage lineage = { .step = "" };
+    PUT_HOSTILE(failure.operand);
+    PUT_HOSTILE(failure.pc_symbol);
+    PUT_HOSTILE(failure.label);
+    PUT_HOSTILE(failure.reason);
+    PUT_HOSTILE(frame.symbol);
+    PUT_HOSTILE(stack.name);
+    PUT_HOSTILE(crash.operand);
+    PUT_HOSTILE(lineage.parent);
+    PUT_HOSTILE(lineage.step);
+    PUT_HOSTILE(lineage.verdict);
+    opd_status status = opd_writer_failure(writer, &failure);
+    status = status == OPD_OK ? opd_writer_stack(writer, &stack) : status;
+    status = status == OPD_OK ? opd_writer_crash(writer, &crash) : status;
+    return status == OPD_OK ? opd_writer_lineage(writer, &lineage) : status;
+}
+
+/* Every text that a bundle can hold. */
+static opd_status write_hostile(opd_writer *writer)
+{
+    static const char *const kinds_of_event[] = { "note", "seed",   "state",  "overhead",
+                                                  "mark", "golden", "recipe", HOSTILE };
+    opd_status status = write_hostile_machine(writer);
+    status = status == OPD_OK ? write_hostile_calls(writer) : status;
+    status = status == OPD_OK ? write_hostile_failure(writer) : status;
+    for (size_t i = 0; i < OPD_COUNT(kinds_of_event) && status == OPD_OK; i++) {
+        opd_event event = { .thread = THREAD, .value = 2 };
+        snprintf(event.kind, sizeof event.kind, "%s", kinds_of_event[i]);
+        PUT_HOSTILE(event.name);
         status = opd_writer_event(writer, &event);
     }
     return status;
@@ -166,7 +238,7 @@ static const struct {
     { "list-meta", "run", OPD_FORMAT_VERSION, write_list, "meta" },
     { "several", "run", OPD_FORMAT_VERSION, write_several, "inputs" },
     { "unknown-operator", "failure", OPD_FORMAT_VERSION, write_unknown, "inputs" },
-    { "escapes", "a\033[2Jb", OPD_FORMAT_VERSION, write_escapes, "inputs" },
+    { "hostile", HOSTILE, OPD_FORMAT_VERSION, write_hostile, HOSTILE },
     { "other-version", "failure", OPD_FORMAT_VERSION + 98, write_nan, "inputs" },
 };
 
@@ -180,6 +252,11 @@ int main(int argc, char **argv)
         opd_header_info header = header_of(kinds[i].kind);
         header.version = kinds[i].version;
         snprintf(header.capture, sizeof header.capture, "%s", kinds[i].capture);
+        if (kinds[i].write == write_hostile) {
+            PUT_HOSTILE(header.producer);
+            PUT_HOSTILE(header.program);
+            PUT_HOSTILE(header.command);
+        }
         opd_status status = opd_writer_open(&writer, argv[2], &header);
         if (status == OPD_OK) {
             status = opd_writer_thread(writer, 4711, THREAD, "solver");
