@@ -17,12 +17,12 @@
 #define MARK_TEXT "\033%016llx%c"
 
 static const char *const sequences[] = {
-#define OPD_X(name, sequence) [OPD_PAINT_##name] = sequence,
+#define OPD_X(name, sequence) [OPD_PAINT_##name] = (sequence),
     OPD_PAINT_LIST(OPD_X)
 #undef OPD_X
 };
-static char marks[OPD_COUNT(sequences)]
-                 [MARK_SIZE + 1]; /* "" when there is no random number to be had: no colours then */
+/* "" when there is no random number to be had: no colours then. */
+static char marks[OPD_COUNT(sequences)][MARK_SIZE + 1];
 
 typedef struct outlet {
     int fd;
@@ -85,8 +85,9 @@ static size_t take(outlet *of, char *out, size_t *used, const char *bytes, size_
     if (length > 0) {
         size_t which = (size_t)(bytes[MARK_SIZE - 1] - 'A');
         const char *sequence = which < OPD_COUNT(sequences) ? sequences[which] : "";
-        memcpy(out + *used, sequence, strlen(sequence));
-        *used += strlen(sequence);
+        for (; *sequence != '\0'; sequence++) {
+            out[(*used)++] = *sequence;
+        }
         of->continuation = 0;
         return length;
     }
