@@ -278,6 +278,26 @@ bool opd_arena_touch(opd_process *process, const opd_place *place)
     return false;
 }
 
+void opd_arena_narrow(opd_arena *arena, uint32_t count)
+{
+    uint32_t now = atomic_load(&arena->count);
+    while (now > count && !atomic_compare_exchange_weak(&arena->count, &now, count)) {
+    }
+}
+
+bool opd_arena_give_back(opd_arena *arena, uint32_t index)
+{
+    uint64_t tag = atomic_load(&arena->tags[index]);
+    uint64_t frozen = atomic_load(&arena->frozen);
+    return tag < OPD_TAG_KEEP && (tag == 0 || tag - 1 < frozen) &&
+           atomic_compare_exchange_strong(&arena->tags[index], &tag, OPD_TAG_GONE);
+}
+
+bool opd_arena_is_gone(const opd_arena *arena, uint32_t index)
+{
+    return atomic_load(&arena->tags[index]) == OPD_TAG_GONE;
+}
+
 void opd_arena_freeze(opd_arena *arena)
 {
     uint64_t next = atomic_load(&arena->next);

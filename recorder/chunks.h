@@ -9,6 +9,9 @@
 
 #include "session.h"
 
+#define OPD_TAG_GONE \
+    OPD_TAG_KEEP /* a chunk whose address space the process has given back: no lease owns it any more */
+
 /* Makes the pages of [start, start + bytes) of a shared file present without a fault; false: no memory for them. */
 typedef bool opd_populate_fn(void *start, uint64_t bytes);
 
@@ -33,6 +36,14 @@ void opd_arena_kept(opd_process *process);
 bool opd_arena_touch(opd_process *process, const opd_place *place);
 /* Gives back what was taken last and released since. */
 void opd_arena_return(opd_slot *slot, const opd_place *place);
+
+/*
+ * For a process that has to give address space back: from now on no chunk from count on is leased (narrow); may this one be
+ * unmapped (give_back)? Not while it is frozen, kept or being written to. Nothing leads to it any more then.
+ */
+void opd_arena_narrow(opd_arena *arena, uint32_t count);
+bool opd_arena_give_back(opd_arena *arena, uint32_t index);
+bool opd_arena_is_gone(const opd_arena *arena, uint32_t index);
 
 void opd_arena_freeze(opd_arena *arena);
 void opd_arena_thaw(opd_arena *arena);

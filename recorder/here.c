@@ -151,10 +151,19 @@ static uint64_t used_space(void)
  * Of a limited address space the program keeps the next gigabyte: a BLAS takes hundreds of megabytes at its first call, and OpenBLAS that
  * gets them not tries for ever. What is beyond is shared, an eighth for us; short of it we take what one or two rings need.
  */
-static uint64_t room_of(uint64_t limit)
+static uint64_t room_of(uint64_t limit, uint64_t ours)
 {
-    uint64_t taken = used_space() + PROGRAM_SPACE;
+    uint64_t used = used_space();
+    uint64_t taken = (used > ours ? used - ours : 0) + PROGRAM_SPACE;
     return LEAST_ROOM + (limit > taken ? (limit - taken) / 8 : 0);
+}
+
+static uint32_t threads_for(uint32_t threads, uint64_t room)
+{
+    while (threads > 1 && opd_session_arena_offset(threads) > room / 2) {
+        threads /= 2;
+    }
+    return threads;
 }
 
 /* How much to map: all of it, or what a limited address space has room for. 0 = too little to be of use. */
@@ -166,13 +175,11 @@ static uint64_t mapped_bytes(uint64_t file_bytes, uint32_t *threads, uint64_t *c
     if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
         return file_bytes;
     }
-    uint64_t room = room_of(limit.rlim_cur);
+    uint64_t room = room_of(limit.rlim_cur, 0);
     if (file_bytes <= room) {
         return file_bytes;
     }
-    while (*threads > 1 && opd_session_arena_offset(*threads) > room / 2) {
-        *threads /= 2;
-    }
+    *threads = threads_for(*threads, room);
     uint64_t offset = opd_session_arena_offset(*threads);
     if (offset > room) {
         return 0;
@@ -257,6 +264,61 @@ static opd_process *map_process(void)
     return start;
 }
 
+static void yield_slots(opd_process *process, uint64_t room)
+{
+    uint32_t before = atomic_load(&process->thread_limit);
+    uint32_t threads = threads_for(before, room);
+    atomic_store(&process->thread_limit,
+                 threads); /* a thread that asks for a slot looks here after it has counted itself */
+    uint32_t used = atomic_load(&process->slots_used);
+    if (used > threads) {
+        threads = used < before ? used : before;
+        atomic_store(&process->thread_limit, threads);
+    }
+    if (threads < before) {
+        munmap((uint8_t *)process + opd_session_arena_offset(threads),
+               opd_session_arena_offset(before) - opd_session_arena_offset(threads));
+    }
+}
+
+void opd_here_yield_space(uint64_t limit)
+{
+    const opd_here *here = &opd_recorder;
+    opd_process *process = here->process;
+    if (here->guard == NULL || here->pid != getpid() || atomic_load(&here->guard->epoch) <= 1 || process == NULL ||
+        opd_here_is_quiet != 0) {
+        return;
+    }
+    uint64_t room = room_of(limit, here->file_bytes);
+    opd_arena *arena = &process->arena;
+    if (here->file_bytes <= room || arena->chunk_bytes == 0) {
+        return;
+    }
+    yield_slots(process, room);
+    uint64_t rings = opd_session_arena_offset(atomic_load(&process->thread_limit));
+    uint64_t chunks = room > rings ? (room - rings) / arena->chunk_bytes : 0;
+    if (chunks < OPD_ARENA_CHUNKS) {
+        opd_arena_narrow(arena, (uint32_t)chunks);
+    }
+    for (uint32_t i = (uint32_t)chunks; chunks < OPD_ARENA_CHUNKS && i < OPD_ARENA_CHUNKS; i++) {
+        if (opd_arena_give_back(arena, i)) {
+            munmap((uint8_t *)process + arena->offset + i * arena->chunk_bytes, arena->chunk_bytes);
+        }
+    }
+}
+
+/* Parts given back may be the program's now. */
+static void unmap_process(opd_process *process)
+{
+    const opd_arena *arena = &process->arena;
+    for (uint32_t i = 0; i < OPD_ARENA_CHUNKS && arena->chunk_bytes > 0; i++) {
+        if (!opd_arena_is_gone(arena, i)) {
+            munmap((uint8_t *)process + arena->offset + i * arena->chunk_bytes, arena->chunk_bytes);
+        }
+    }
+    munmap(process, opd_session_arena_offset(atomic_load(&process->thread_limit)));
+}
+
 /* The numbers of modules in answers given before a fork stay good in the child. */
 static void copy_modules(opd_process *to, opd_process *from)
 {
@@ -271,7 +333,6 @@ static void attach_process(void)
 {
     opd_here *here = &opd_recorder;
     opd_process *before = here->process;
-    uint64_t before_bytes = here->file_bytes;
     here->process = NULL;
     if (opd_here_is_quiet != 0) {
         before = NULL; /* stays mapped */
@@ -286,7 +347,7 @@ static void attach_process(void)
             opd_shown_copy(here->process, before);
             opd_forms_copy(here->process, before, opd_here_populate);
         }
-        munmap(before, before_bytes);
+        unmap_process(before);
     }
     if (here->process != NULL) {
         opd_shown_enter_early(here->process);

@@ -54,6 +54,9 @@ bool opd_here_connect(const char *session);
  */
 bool opd_here_attach(void);
 
+/* The program limits its address space to so many bytes: gives room back that it needs and calls have not come to use. */
+void opd_here_yield_space(uint64_t limit);
+
 /* The slow half of opd_here_slot: attaches the process (after fork) and the thread. NULL = not recorded. */
 opd_slot *opd_here_attach_thread(void);
 

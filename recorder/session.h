@@ -268,7 +268,7 @@ typedef struct opd_process {
     uint64_t pid_namespace; /* inode; the pid means nothing in another one. 0 = unknown */
     uint64_t attach_ticks;
     uint64_t slice_ticks;                              /* between the two time stamps of a call that does nothing */
-    uint32_t thread_limit;                             /* slots that fit the mapping */
+    _Atomic uint32_t thread_limit;                     /* slots that fit the mapping */
     _Atomic uint32_t slots_used;                       /* slots ever asked for */
     _Atomic uint32_t slot_states[OPD_PROCESS_THREADS]; /* opd_slot_state */
     _Atomic uint32_t threads_lost;                     /* threads that found no slot */

@@ -323,6 +323,14 @@ def limits_of_the_program_are_not_hit():
         assert int(run.report["calls"]) > 0 or limit == "as", (limit, run.report)
 
 
+def address_space_goes_back_when_the_program_limits_itself():
+    """Rings and data that are mapped but never used would leave the BLAS no room for its buffer: it would try for ever."""
+    if SANITIZED:
+        raise Skip("a sanitizer needs more address space than the limit leaves")
+    run = same_as_alone([VICTIM, "limits", "narrow"], env=dict(os.environ, OPENBLAS_NUM_THREADS="1"))
+    assert run.status == 0 and int(run.report["calls"]) > 0, (run.status, run.stderr, run.report)
+
+
 def under(limit, command):
     return ["bash", "-c", f'ulimit {limit} && exec "$@"', "bash", *command]
 

@@ -165,14 +165,15 @@ static int threads(const char *argument)
     return 0;
 }
 
-/* ARGUMENT: nofile, fsize or as. The limit is set, then threads start and call. */
+/* ARGUMENT: nofile, fsize, as, or narrow: address space for the program and a BLAS, and little more. The limit is set, then threads start and call. */
 static int limits(const char *argument)
 {
     int times = 4;
     pthread_t thread;
     struct rlimit none = { 3, 3 };
     struct rlimit nothing = { 0, 0 };
-    struct rlimit space = { (rlim_t)900 << 20, (rlim_t)900 << 20 };
+    rlim_t bytes = (rlim_t)(strcmp(argument, "narrow") == 0 ? 500 : 900) << 20;
+    struct rlimit space = { bytes, bytes };
     if (strcmp(argument, "nofile") == 0) {
         setrlimit(RLIMIT_NOFILE, &none);
     } else if (strcmp(argument, "fsize") == 0) {
