@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -205,10 +204,8 @@ def a_definition_that_never_returns_ends_at_the_time_limit(folder):
         assert said.count("does not return") == 1, (done.args, said)
         if words[0] == "reduce":
             check_line(done, 3, "out.opsb: no verdict: ")
-    began = time.monotonic()
     check_line(call("validate", *keep, "--timeout", 1, "-j", 1, OPD_TEST_BREAK="definition-hangs"), 3,
                "the definition of Keep does not return within 1000 ms of CPU time", "; the calls after it were not tried")
-    assert time.monotonic() - began < 60, "the limit of one call is waited out, not that of each of seventy"
     form = call("validate", *keep, "--timeout", 1, "--form", "[7]", OPD_TEST_BREAK="definition-hangs")
     check_line(form, 3, "the definition of Keep does not return")
     assert "not tried" not in form.stderr, form.stderr
