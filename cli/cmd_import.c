@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <opsdebug/bundle.h>
 
@@ -72,7 +73,7 @@ static bool is_bundle_name(const char *path)
 }
 
 /* -o of several tests is a folder, made when it is not there. */
-static opd_status prepare_output(const import_options *o, size_t tests, bool *is_folder)
+static opd_status prepare_output(const import_options *o, size_t tests, bool *is_folder, bool *is_made)
 {
     if (o->out != NULL && o->out[0] == '\0') {
         return opd_fail(OPD_E_INVALID, "-o: the name is empty");
@@ -81,7 +82,8 @@ static opd_status prepare_output(const import_options *o, size_t tests, bool *is
     if (tests > 1 && o->out == NULL) {
         return opd_fail(OPD_E_INVALID, "%s: %zu tests; name a folder for their bundles with -o", o->words[1], tests);
     }
-    if (*is_folder && mkdir(o->out, 0777) != 0 && (errno != EEXIST || !opd_path_is_directory(o->out))) {
+    *is_made = *is_folder && mkdir(o->out, 0777) == 0;
+    if (*is_folder && !*is_made && (errno != EEXIST || !opd_path_is_directory(o->out))) {
         return opd_fail(OPD_E_IO, "-o %s: %s", o->out, errno == EEXIST ? "is no folder" : strerror(errno));
     }
     return OPD_OK;
@@ -242,11 +244,12 @@ static int run(const opd_command *self, int argc, char **argv)
     import_options o = { .out = NULL };
     import_list list = { .imported = 0 };
     bool is_folder = false;
+    bool is_made = false;
     int exit_status = OPD_EXIT_TROUBLE;
     opd_command_parse(self, &o.shared, argc, argv);
     opd_status status = opd_onnx_tests_find(&list.tests, o.words[1]);
     if (status == OPD_OK) {
-        status = prepare_output(&o, list.tests.count, &is_folder);
+        status = prepare_output(&o, list.tests.count, &is_folder, &is_made);
     }
     if (status == OPD_OK) {
         status = opd_alloc_array((void **)&list.outcomes, list.tests.count, sizeof *list.outcomes);
@@ -256,6 +259,9 @@ static int run(const opd_command *self, int argc, char **argv)
             import_one(&list, i, &o, is_folder);
         }
         exit_status = report(&list, &o);
+        if (is_made && list.imported == 0) {
+            (void)rmdir(o.out); /* nothing is in it, or else it stays */
+        }
     } else {
         opd_trouble();
     }

@@ -72,6 +72,7 @@ def bad_files(check):
             check.run([a.format("nothing") for a in arguments], 3, ["nothing", "no bundle"])
     for name in ("missing.opsb", "empty.opsb", "folder.opsb", "text.opsb", "zeros.opsb", "stub.opsb", "other-version.opsb"):
         check.run(["open", name], 3, [name])
+        check.run(["import", "onnx", name, "-o", "imported"], 3, [name])
 
 
 def torn_and_damaged(check, whole):
