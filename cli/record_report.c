@@ -58,15 +58,20 @@ static void print_operators(const opd_record_report *report)
 /* What reading operands took and saved. */
 static void print_cost(const opd_record_report *report, const opd_record_options *record)
 {
-    char known[32];
+    char known[32]; /* the first size of a line, and the second */
     char tracked[32];
     char count[48];
     if (report->bytes_known > 0) {
         opd_phrase_bytes(known, sizeof known, report->bytes_known);
         opd_phrase_bytes(tracked, sizeof tracked, report->bytes_tracked);
         fprintf(stderr,
-                "ops-debug: %s of operands had been seen before and were not copied again, %s of them not read\n",
-                known, tracked);
+                "ops-debug: %s of operands had been seen before and were not copied again, %s of them not read%s%s\n",
+                known, tracked, report->untracked[0] != '\0' ? ": " : "", report->untracked);
+    }
+    if (report->content_raw > 0) {
+        opd_phrase_bytes(known, sizeof known, report->content_raw);
+        opd_phrase_bytes(tracked, sizeof tracked, report->content_stored);
+        fprintf(stderr, "ops-debug: bundles hold %s of operands in %s\n", known, tracked);
     }
     if (report->own_ns > 0 && report->thread_ns >= COST_LEAST_NS) {
         fprintf(stderr, "ops-debug: reading operands took %.1f %% of the threads' time%s\n",

@@ -209,7 +209,7 @@ static const char *open_kernel(void)
     kernel.pages = -1;
     mapping none = { .end = 0 };
     if (!read_mappings(&none) || none.is_foreign || has_foreign_files() || has_pinned_memory()) {
-        return "io_uring, RDMA, a GPU or another userfaultfd is there";
+        return "io_uring, RDMA, a GPU, pinned memory or another userfaultfd is there";
     }
     int faults = move_up((int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | USER_MODE_ONLY));
     int pages = faults >= 0 ? move_up(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) : -1;
@@ -321,7 +321,7 @@ static bool watch(opd_watch *out, opd_writes *writes, uint64_t start, uint64_t e
             return false;
         }
         if (map.is_foreign || has_foreign_files() || has_pinned_memory()) {
-            opd_writes_disable(writes, "io_uring, RDMA, a GPU or another userfaultfd came later");
+            opd_writes_disable(writes, "io_uring, RDMA, a GPU, pinned memory or another userfaultfd came later");
             return false;
         }
         range->start = start;

@@ -2,6 +2,7 @@
 """What a recording that is always on keeps, and what it may cost: flight_cases.py BUILD CASE."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -270,6 +271,23 @@ def no_way_of_changing_weights_goes_unnoticed():
     if not tracked:
         raise Skip("the kernel here does not tell of writes: digests were compared without it")
     assert len(tracked) == len(seen) - 2, "all but a shared mapping and one of a file"
+
+
+def memory_of_a_device_is_read_each_time_and_the_summary_says_why():
+    """A library named as CUDA's is in the process: nothing is watched, by the summary and by the bundle, and what compression gained is told."""
+    folder = tempfile.mkdtemp(prefix="device-")
+    library = os.path.join(folder, "libcuda.so.1")
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], input="int none;\n", text=True, check=True)
+    out = tempfile.mkdtemp(prefix="record-")
+    env = dict(os.environ, LD_PRELOAD=" ".join(filter(None, [library, os.environ.get("LD_PRELOAD")])))
+    done = ops_debug("record", "--trigger", "exit", "-o", out, "--", CHANGE, "store", env=env)
+    said = " ".join(done.stderr.split())
+    why = "0 B of them not read: io_uring, RDMA, a GPU, pinned memory or another userfaultfd is there"
+    early = "0 B of them not read: the kernel does not tell of writes"  # nothing else was asked there
+    assert done.returncode == 0 and (why in said or early in said), said
+    assert re.search(r"bundles hold [0-9.]+ [KM]B of operands in [0-9.]+ [KM]?B", said), said
+    asked = [os.path.join(out, name) for name in os.listdir(out) if not name.startswith("run-")][0]
+    assert not any(call["operands"]["A"]["flags"] & TRACKED for call in Bundle(asked).calls)
 
 
 def pinned_memory_is_not_watched():
