@@ -89,19 +89,62 @@ static opd_failure_kind *kind_of(opd_process *process, const opd_shared_trigger 
     return NULL;
 }
 
+/* What a trigger takes of the caps; given back when it gets no bundle after all. */
+typedef struct claim {
+    opd_failure_kind *kind; /* NULL: not counted by kind */
+    uint32_t written;       /* of its kind before */
+    uint64_t now, last;     /* last: the time of the kind's last bundle before */
+} claim;
+
 /* Some at once, then one in a while: the first show whether failures differ, later ones that it goes on. */
-static bool may_write(const opd_control *control, opd_failure_kind *kind)
+static bool claim_of_kind(claim *out, const opd_control *control)
 {
-    uint64_t now = now_ns();
+    opd_failure_kind *kind = out->kind;
     if (kind == NULL) {
         return true;
     }
     atomic_fetch_add(&kind->seen, 1);
-    uint32_t written = atomic_load(&kind->written);
-    uint64_t last = atomic_load(&kind->last_ns);
-    return (written < control->per_failure || now - last >= OPD_FAILURE_PAUSE_NS) &&
-           atomic_compare_exchange_strong(&kind->written, &written, written + 1) &&
-           atomic_exchange(&kind->last_ns, now) <= now;
+    out->now = now_ns();
+    out->last = atomic_load(&kind->last_ns);
+    out->written = atomic_load(&kind->written);
+    while (out->written < control->per_failure) {
+        if (atomic_compare_exchange_weak(&kind->written, &out->written, out->written + 1)) {
+            atomic_store(&kind->last_ns, out->now);
+            return true;
+        }
+    }
+    uint64_t last = out->last;
+    if (out->now - last < OPD_FAILURE_PAUSE_NS || !atomic_compare_exchange_strong(&kind->last_ns, &last, out->now)) {
+        return false;
+    }
+    out->written = atomic_fetch_add(&kind->written, 1);
+    return true;
+}
+
+static void give_back(const claim *claimed)
+{
+    opd_failure_kind *kind = claimed->kind;
+    if (kind != NULL) {
+        uint64_t now = claimed->now;
+        atomic_fetch_sub(&kind->written, 1);
+        atomic_compare_exchange_strong(&kind->last_ns, &now, claimed->last);
+    }
+}
+
+uint32_t opd_trigger_room(const opd_control *control, bool is_repeat)
+{
+    return control->max_bundles - (is_repeat ? control->max_bundles / OPD_ROOM_FOR_NEW : 0);
+}
+
+static bool claim_bundle(opd_process *process, uint32_t room)
+{
+    uint32_t fired = atomic_load(&process->fired);
+    while (fired < room) {
+        if (atomic_compare_exchange_weak(&process->fired, &fired, fired + 1)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool opd_trigger_freeze(opd_process *process, const opd_shared_trigger *trigger)
@@ -116,15 +159,26 @@ bool opd_trigger_freeze(opd_process *process, const opd_shared_trigger *trigger)
     return true;
 }
 
+static bool is_taken_up(const opd_control *control, opd_process *process, const opd_shared_trigger *trigger)
+{
+    claim claimed = { .kind = kind_of(process, trigger) };
+    if (!claim_of_kind(&claimed, control)) {
+        return false;
+    }
+    bool is_repeat = claimed.kind != NULL ? claimed.written > 0 : trigger->routine[0] != '\0';
+    if (claim_bundle(process, opd_trigger_room(control, is_repeat))) {
+        if (opd_trigger_freeze(process, trigger) || enqueue(process, trigger)) {
+            return true;
+        }
+        atomic_fetch_sub(&process->fired, 1);
+    }
+    give_back(&claimed);
+    return false;
+}
+
 bool opd_trigger_fire(const opd_control *control, opd_process *process, const opd_shared_trigger *trigger)
 {
-    opd_failure_kind *kind = kind_of(process, trigger);
-    bool is_welcome = may_write(control, kind);
-    bool is_written = is_welcome && atomic_fetch_add(&process->fired, 1) < control->max_bundles &&
-                      (opd_trigger_freeze(process, trigger) || enqueue(process, trigger));
-    if (is_welcome && !is_written && kind != NULL) {
-        atomic_fetch_sub(&kind->written, 1);
-    }
+    bool is_written = is_taken_up(control, process, trigger);
     atomic_fetch_add(&process->suppressed, is_written ? 0 : 1);
     return is_written;
 }

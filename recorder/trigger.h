@@ -13,9 +13,16 @@ uint32_t opd_trigger_bit(uint32_t outcome);
 bool opd_trigger_freeze(opd_process *process, const opd_shared_trigger *trigger);
 
 /*
+ * How many of a process's bundles there may be so far for another: a failure whose kind has one already leaves the last quarter of
+ * max_bundles to kinds that come later.
+ */
+#define OPD_ROOM_FOR_NEW 4u
+uint32_t opd_trigger_room(const opd_control *control, bool is_repeat);
+
+/*
  * Freezes the window for *trigger; while one is frozen, *trigger waits in a queue for its bundle from the same window.
- * false: counted only, because the queue is full, max_bundles is reached, or there are
- * bundles enough of this kind of failure for now. After true the caller wakes the collector.
+ * false: counted only, because the queue is full, there is no room (opd_trigger_room), or there are bundles enough of this kind of failure for now;
+ * it takes nothing of the caps then. After true the caller wakes the collector.
  */
 bool opd_trigger_fire(const opd_control *control, opd_process *process, const opd_shared_trigger *trigger);
 

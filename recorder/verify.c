@@ -16,6 +16,7 @@
 #include <opsdebug/memory.h>
 
 #include "collector.h"
+#include "trigger.h"
 
 #define JOBS       32u
 #define JOBS_BYTES (UINT64_C(256) << 20) /* copies of operands that wait */
@@ -375,7 +376,8 @@ static void take_mismatch(opd_collector *collector, job *item)
     item->failure.call_number = item->call.number;
     item->failure.time_ns = item->call.end_ns;
     report->verify.mismatches++;
-    bool is_wanted = item->watched->mismatches < collector->control->max_bundles &&
+    bool is_repeat = line == NULL || line->written + line->cut > 0;
+    bool is_wanted = item->watched->mismatches < opd_trigger_room(collector->control, is_repeat) &&
                      (line == NULL || line->written + line->cut < collector->control->per_failure) &&
                      !(collector->is_single && report->bundles > 0);
     if (line != NULL) {

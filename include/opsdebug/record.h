@@ -168,7 +168,7 @@ typedef struct opd_record_options {
     uint32_t first;          /* read operands of the first calls of each kind (operator, dtypes, shapes, attributes) only; 0 = of all */
     double overhead;         /* share of its time that reading operands may cost a thread, 0.05; then calls go without for a while; 0 = no limit */
     bool ignores_writes;     /* what was seen before is read again each time, even where the kernel can tell that nobody wrote to it */
-    uint32_t max_bundles;    /* failures written per process, default 16; the rest is counted */
+    uint32_t max_bundles;    /* failures written per process, default 16, the last quarter only for kinds without one; the rest is counted */
     uint32_t per_failure;    /* of them of one kind (what happened, in which operand of which routine) at once, default 4; then one a minute */
     char *const *argv;       /* program and arguments, NULL-terminated */
     const opd_environment_info *environment; /* of this machine, for the bundles (opd_environment_read); NULL = left out */

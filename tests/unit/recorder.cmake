@@ -1,5 +1,5 @@
 # Private headers of recorder/ are opened for its own unit tests.
-foreach(name ring chunks forms)
+foreach(name ring chunks forms trigger)
   opd_add_test(test_${name} ${CMAKE_CURRENT_LIST_DIR}/test_${name}.c LABEL "unit;threads" LINK opd_session)
   add_dependencies(thread_tests test_${name})
   target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/recorder)
