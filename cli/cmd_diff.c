@@ -222,7 +222,13 @@ static int run(const opd_command *self, int argc, char **argv)
     differences found = { .options = &o, .array = json_array() };
     opd_status status = opd_source_open(&a, o.paths[0], &o.shared);
     if (status == OPD_OK) {
+        status = opd_source_check_left(a);
+    }
+    if (status == OPD_OK) {
         status = opd_source_open(&b, o.paths[1], &o.shared);
+    }
+    if (status == OPD_OK) {
+        status = opd_source_check_left(b);
     }
     if (status == OPD_OK) {
         compare_environments(&found, a, b);
