@@ -158,7 +158,7 @@ static int run(const opd_command *self, int argc, char **argv)
             exit_status = opd_trouble();
         }
         if (!o.shared.is_json && !o.shared.is_quiet) {
-            opd_unread_print(&o.unread, o.paths.count + missing);
+            opd_unread_print(&o.unread, missing, o.paths.count);
         }
     }
     opd_grouping_free(grouping);

@@ -281,8 +281,8 @@ static void print_one(const task *job, const replay_options *o)
         printf("reason       %s\n", opd_phrase_line(words, sizeof words, result->observed.reason));
     }
     opd_trial_describe_provider(words, sizeof words, result);
-    opd_phrase_time(time, sizeof time, result->run_ns);
-    printf("ran on       %s (%s)\n", words, time);
+    opd_phrase_aside_time(time, sizeof time, result->run_ns);
+    printf("ran on       %s%s\n", words, time);
     opd_trial_print_numbers(&result->numbers, o->trial.replay.lazy_reference &&
                                                   job->answer.exit_status == OPD_EXIT_FOUND &&
                                                   result->same == OPD_SAME_BITWISE);
@@ -410,7 +410,7 @@ static void print_summary(const task_list *list)
     }
     printf("\n");
     print_goldens(list);
-    opd_unread_print(&list->unread, list->paths.count);
+    opd_unread_print(&list->unread, 0, list->paths.count);
 }
 
 static int print_json(const task_list *list, int exit_status)
@@ -503,7 +503,7 @@ static int report(const task_list *list, const replay_options *o)
         if (list->items[0].status == OPD_OK) {
             print_one(&list->items[0], o);
         }
-        opd_unread_print(&list->unread, list->paths.count);
+        opd_unread_print(&list->unread, 0, list->paths.count);
         return exit_status;
     }
     if (list->count > 1 && print_list(list, is_one_error) != OPD_OK) {

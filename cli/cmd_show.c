@@ -154,7 +154,7 @@ static int print_folder(folder_view *view, json_t *document, int exit_status)
     if (opd_table_print(view->table) != OPD_OK) {
         return opd_trouble();
     }
-    opd_unread_print(&view->unread, view->paths.count);
+    opd_unread_print(&view->unread, 0, view->paths.count);
     if (view->next[0] != '\0') {
         opd_print_next("ops-debug replay %s", view->next);
     }

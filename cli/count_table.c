@@ -39,10 +39,12 @@ static void add_row(opd_table *table, const opd_bundle *bundle, const opd_count 
     opd_table_row(table);
     opd_table_cell(table, 0, "%u", count->thread);
     opd_table_cell(table, 1, "%" PRIu64, count->calls);
-    opd_phrase_time(words, sizeof words, count->ns);
-    opd_table_cell(table, 2, "%s", words);
-    opd_phrase_time(words, sizeof words, count->ns / (count->calls > 0 ? count->calls : 1));
-    opd_table_cell(table, 3, "%s", words);
+    if (count->ns > 0) { /* else no call of it ended */
+        opd_phrase_time(words, sizeof words, count->ns);
+        opd_table_cell(table, 2, "%s", words);
+        opd_phrase_time(words, sizeof words, count->ns / (count->calls > 0 ? count->calls : 1));
+        opd_table_cell(table, 3, "%s", words);
+    }
     if (!find_call(&call, bundle, count)) {
         opd_table_cell(table, 4, "call %" PRIu64 ", which is not in this bundle", count->number);
         return;

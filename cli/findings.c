@@ -161,8 +161,8 @@ void opd_findings_print(const opd_case *item, const opd_replay_result *result, b
     opd_call_describe(words, sizeof words, &item->call);
     printf(TITLE "%s\n", "call", words);
     print_operands(&item->call);
-    opd_phrase_time(time, sizeof time, result->run_ns);
-    printf(TITLE "%s, %d thread%s (%s)\n", "variant", result->variant, result->threads,
+    opd_phrase_aside_time(time, sizeof time, result->run_ns);
+    printf(TITLE "%s, %d thread%s%s\n", "variant", result->variant, result->threads,
            opd_phrase_plural((uint64_t)result->threads), time);
     print_reference(result);
     if (is_long) {

@@ -148,6 +148,16 @@ void opd_phrase_time(char *text, size_t size, uint64_t ns)
     snprintf(text, size, "%.3g %s", (double)ns / units[i].unit, units[i].name);
 }
 
+void opd_phrase_aside_time(char *text, size_t size, uint64_t ns)
+{
+    char time[24];
+    text[0] = '\0';
+    if (ns > 0) {
+        opd_phrase_time(time, sizeof time, ns);
+        snprintf(text, size, " (%s)", time);
+    }
+}
+
 void opd_phrase_bytes(char *text, size_t size, uint64_t bytes)
 {
     static const char *const names[] = { "B", "KB", "MB", "GB", "TB", "PB", "EB" };

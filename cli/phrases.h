@@ -20,6 +20,8 @@ void opd_phrase_error(char *text, size_t size, const opd_numbers *numbers);
 void opd_phrase_health(char *text, size_t size, const opd_health *health);
 /* "1.5 ms" */
 void opd_phrase_time(char *text, size_t size, uint64_t ns);
+/* " (1.2 ms)"; "" of what did not end, which took no time that is known. */
+void opd_phrase_aside_time(char *text, size_t size, uint64_t ns);
 /* "12.5 MB" */
 void opd_phrase_bytes(char *text, size_t size, uint64_t bytes);
 /* The ending of a noun that takes an s: "" for one */

@@ -44,10 +44,13 @@ static void print_operators(const opd_record_report *report)
     qsort(sorted, report->operator_count, sizeof sorted[0], by_time);
     for (uint32_t i = 0; i < report->operator_count && i < OPERATORS_SHOWN; i++) {
         char count[48];
-        char time[32];
+        char time[32] = "";
         opd_phrase_count(count, sizeof count, sorted[i].calls, "call");
-        opd_phrase_time(time, sizeof time, sorted[i].ns);
-        fprintf(stderr, "%s%s %s %s", i == 0 ? "ops-debug: " : ", ", sorted[i].name, count, time);
+        if (sorted[i].ns > 0) { /* else none of them ended */
+            opd_phrase_time(time, sizeof time, sorted[i].ns);
+        }
+        fprintf(stderr, "%s%s %s%s%s", i == 0 ? "ops-debug: " : ", ", sorted[i].name, count, time[0] != '\0' ? " " : "",
+                time);
     }
     if (report->operator_count > OPERATORS_SHOWN) {
         fprintf(stderr, ", %u more operators", report->operator_count - OPERATORS_SHOWN);
@@ -128,7 +131,10 @@ static void print_losses(const opd_record_report *report)
     if (report->data_refused > 0) {
         opd_phrase_count(count, sizeof count, report->data_refused, "operand");
         fprintf(stderr, "ops-debug: no room for the data of %s, digests and statistics are kept; %s keeps more\n",
-                count, report->reduced[0] != '\0' ? "more room for the rings" : "a larger --budget");
+                count,
+                report->reduced[0] != '\0' ? "more room for the rings"
+                : report->data_limited > 0 ? "more memory for the program (ulimit -v) and the rings"
+                                           : "a larger --budget");
     }
     if (report->reduced[0] != '\0') {
         fprintf(stderr, "ops-debug: %s\n", report->reduced);
@@ -249,11 +255,15 @@ void opd_record_print_summary(const opd_record_report *report, const opd_record_
         opd_phrase_count(calls, sizeof calls, report->calls, "call");
         opd_phrase_count(threads, sizeof threads, report->threads, "thread");
         char what[64];
+        char nested[48] = "";
+        if (report->calls_nested > 0) {
+            snprintf(nested, sizeof nested, " (%" PRIu64 " nested in others)", report->calls_nested);
+        }
         snprintf(what, sizeof what, "%s of operands", seen);
         if (record->capture == OPD_CAPTURE_COUNTS) {
             opd_phrase_count(what, sizeof what, report->kinds, "kind");
         }
-        fprintf(stderr, "ops-debug: %s in %s of %" PRIu64 " process%s, %s, %s stored%s\n", calls, threads,
+        fprintf(stderr, "ops-debug: %s%s in %s of %" PRIu64 " process%s, %s, %s stored%s\n", calls, nested, threads,
                 report->processes, report->processes == 1 ? "" : "es", what, stored,
                 report->processes_audited == report->processes ? "" : "; by LD_PRELOAD alone");
     }
@@ -363,6 +373,7 @@ json_t *opd_record_document(const opd_record_report *report, const opd_record_op
     opd_document_put(document, "calls_nested", opd_document_count(report->calls_nested));
     opd_document_put(document, "dropped", opd_document_count(report->dropped));
     opd_document_put(document, "data_refused", opd_document_count(report->data_refused));
+    opd_document_put(document, "data_limited", opd_document_count(report->data_limited));
     opd_document_put(document, "processes", opd_document_count(report->processes));
     opd_document_put(document, "processes_audited", opd_document_count(report->processes_audited));
     opd_document_put(document, "binding", opd_document_text(binding_name(report)));

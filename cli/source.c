@@ -165,10 +165,11 @@ void opd_unread_add(opd_unread *unread, const char *path)
     }
 }
 
-void opd_unread_print(const opd_unread *unread, size_t files)
+void opd_unread_print(const opd_unread *unread, size_t missing, size_t files)
 {
-    if (unread->paths.count > 0) {
-        printf("%zu of %zu file%s could not be read\n", unread->paths.count, files, files == 1 ? "" : "s");
+    size_t count = unread->paths.count - missing;
+    if (count > 0) {
+        printf("%zu of %zu file%s could not be read\n", count, files, files == 1 ? "" : "s");
     }
 }
 

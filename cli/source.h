@@ -49,8 +49,8 @@ typedef struct opd_unread {
 
 /* Says on standard error that path could not be read, with the thread's error text, and keeps it. */
 void opd_unread_add(opd_unread *unread, const char *path);
-/* "2 of 5 files could not be read" on standard output, when there is any. */
-void opd_unread_print(const opd_unread *unread, size_t files);
+/* "2 of 5 files could not be read" on standard output, when there is any. missing: of the unread, arguments that led to no file. */
+void opd_unread_print(const opd_unread *unread, size_t missing, size_t files);
 void opd_unread_done(opd_unread *unread);
 
 /*

@@ -134,6 +134,9 @@ void opd_tally_end(opd_collector *collector, opd_watched *watched)
     report->suppressed += atomic_load(&process->suppressed);
     report->survived += atomic_load(&process->survived);
     report->data_refused += atomic_load(&process->arena.refused);
+    bool is_limited = atomic_load(&process->arena.count) < OPD_ARENA_CHUNKS ||
+                      process->arena.chunk_bytes < opd_session_chunk_bytes(collector->control->budget);
+    report->data_limited += is_limited ? atomic_load(&process->arena.refused) : 0;
     report->threads_lost += atomic_load(&process->threads_lost);
     report->bytes_kept += atomic_load(&process->arena.keep_bytes);
     for (uint32_t i = 0; i < OPD_PROCESS_THREADS; i++) {

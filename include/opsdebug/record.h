@@ -248,6 +248,7 @@ typedef struct opd_record_report {
     uint64_t processes_audited; /* of processes: the loader told them which library each binding means (LD_AUDIT) */
     uint64_t threads_lost;   /* threads whose calls found no room in shared memory */
     char reduced[400];       /* what was given less memory than asked for, or another place, and why; "" = nothing */
+    uint64_t data_limited;   /* of data_refused, in processes that had less than the budget: limited address space (RLIMIT_AS), or memory ran out */
     char run_trouble[512];   /* why a run-PID.opsb is not whole; "" = all are */
     char trouble[512];       /* ops-debug's own trouble (disk full, ...), "" = none */
 } opd_record_report;

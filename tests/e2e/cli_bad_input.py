@@ -70,6 +70,11 @@ def bad_files(check):
         check.run([a.format("folder.opsb") for a in arguments], 3, ["folder.opsb"])
         if command in TAKES_FOLDERS:
             check.run([a.format("nothing") for a in arguments], 3, ["nothing", "no bundle"])
+    for paths, said in ((["nothing"], ""), (["nothing", "missing.opsb"], "1 of 1 file could not be read\n")):
+        done = subprocess.run([check.build / "ops-debug", "group", *paths], cwd=check.folder, capture_output=True, text=True)
+        if done.stdout != said:
+            check.failed += 1
+            print(f"group {' '.join(paths)}: a folder without a bundle counts as a file: {done}")
     for name in ("missing.opsb", "empty.opsb", "folder.opsb", "text.opsb", "zeros.opsb", "stub.opsb", "other-version.opsb"):
         check.run(["open", name], 3, [name])
         check.run(["import", "onnx", name, "-o", "imported"], 3, [name])
@@ -118,8 +123,9 @@ def nothing_is_left(check, whole):
     for kind in ((0, 0, 1), (0, 0, 0)):  # with and without the failure whose call is lost
         (check.folder / "cut.opsb").write_bytes(whole[:kinds[kind]])
         shutil.copy(check.folder / "cut.opsb", check.folder / "cut2.opsb.partial")
-        for command in ("replay", "reduce", "group", "diagnose", "pack", "export"):
+        for command in ("replay", "reduce", "group", "diagnose", "pack", "export", "diff"):
             check.run([a.format("cut.opsb") for a in COMMANDS[command]], 3, ["cut.opsb: torn or damaged, and no call is left in it (cut.opsb: ", "salvage"])
+        check.run(["diff", "cut.opsb", "nan.opsb"], 3, ["cut.opsb: torn or damaged, and no call is left in it"])
         check.run(["group", "nan.opsb", "cut.opsb", "cut2.opsb.partial"], 3, ["ops-debug: cut.opsb: torn", "ops-debug: cut2.opsb.partial: torn"], lines=2)
         done = subprocess.run([check.build / "ops-debug", "group", "--json", "nan.opsb", "cut.opsb"], cwd=check.folder, capture_output=True, text=True)
         found = json.loads(done.stdout)

@@ -111,6 +111,23 @@ def every_trigger_is_in_the_help():
         assert item.split("=")[0] in re.search(r"--trigger=LIST (.*?) --verify", text)[1], item
 
 
+def a_call_that_did_not_end_has_no_time():
+    """A replay that crashes, and the summary and counts of a call that never returned."""
+    need_numpy()
+    program = script("""
+        import ctypes
+        library, x = ctypes.CDLL("libblas.so.3"), (ctypes.c_double * 16)()
+        library.cblas_dger(102, 3, 3, ctypes.c_double(1), x, -1073741825, x, 1, x, 3)
+        """)
+    out = folder()
+    done = ops_debug("record", "-o", out, "--", *program)
+    assert "dger 1 call\n" in done.stderr, done.stderr
+    bundle = [name for name in os.listdir(out) if name.endswith("-crash.opsb")]
+    assert len(bundle) == 1, os.listdir(out)
+    done = ops_debug("replay", os.path.join(out, bundle[0]))
+    assert done.returncode == 1 and "ran on  " in done.stdout and "(0 ns)" not in done.stdout, done
+
+
 def calls_that_are_not_read_are_told_at_the_start():
     """What triggers cannot see there. Arguments need no operand: what is illegal in a call that a sample passes by is a failure as ever."""
     for words, told in ((["--first", "2"], "--first 2 leaves later calls of a kind unread: the triggers nan and inf see nothing there"),

@@ -198,6 +198,24 @@ def stages_and_ranges_are_shown_with_their_call():
     assert all(event["thread"] > 0 and event["time_ns"] > 0 for event in events if event["kind"] == "point"), events
 
 
+def operands_without_room_ask_for_what_was_short():
+    """The budget where that was too small; where the address space of the program is limited, a larger budget would keep no more."""
+    need_numpy()
+    program = script("""
+        import numpy as np
+        a = np.ones((1400, 1400))
+        a @ a
+        """)
+    limited = ["bash", "-c", 'ulimit -v 1000000; exec "$@"', "bash", *program]
+    for command, budget, wanted in ((program, "1M", "a larger --budget keeps more"),
+                                    (limited, "200M", "more memory for the program (ulimit -v) and the rings keeps more")):
+        if command == limited and SANITIZED:
+            continue  # the sanitizer's shadow needs terabytes of addresses
+        done = ops_debug("record", "--budget", budget, "-o", tempfile.mkdtemp(prefix="record-"), "--", *command)
+        lines = [line for line in done.stderr.splitlines() if "no room for the data" in line]
+        assert done.returncode == 0 and len(lines) == 1 and lines[0].endswith(wanted), (wanted, done.stderr)
+
+
 def summary_counts_a_call_with_layers_once():
     netlib = "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3"
     if not os.path.exists(netlib):
@@ -208,6 +226,8 @@ def summary_counts_a_call_with_layers_once():
         document = json.loads(done.stderr)
         assert [(line["name"], line["calls"]) for line in document["operators"]] == [("dgemm", 2)], (capture, document["operators"])
         assert (document["calls"], document["calls_nested"]) == (4, 2), (capture, document)
+        done = ops_debug("record", "--capture", capture, "-o", tempfile.mkdtemp(prefix="record-"), "--", VICTIM + "_blas", "basic", "2", env=env)
+        assert "ops-debug: 4 calls (2 nested in others) in 1 thread" in done.stderr, done.stderr
 
 
 def summary_names_operators_and_what_was_seen_before():
