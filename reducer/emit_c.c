@@ -111,6 +111,7 @@ static void print_support(opd_emitter *emit, const needs *need)
                          "void %s(const char *name, const %s *info, size_t length);\n"
                          "void %s(const char *name, const %s *info, size_t length)\n{\n"
                          "    refused = 1; /* info is 0 for a wrong storage order */\n"
+                         "    while (length > 0 && name[length - 1] <= ' ') { /* padding */\n        length--;\n    }\n"
                          "    printf(\"%%.*s refuses argument %%d\\n\", (int)length, name, (int)*info);\n}\n",
                          emit->refusal, emit->int_type, emit->refusal, emit->int_type);
     }
