@@ -7,6 +7,7 @@
 #include "known.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "capture.h"
 #include "chunks.h"
@@ -167,6 +168,13 @@ static void tell_why_not(void)
     if (atomic_load_explicit(&writes.state, memory_order_acquire) == OPD_WRITES_OFF &&
         process->why_untracked[0] == '\0') {
         memcpy(process->why_untracked, writes.why_off, sizeof(process->why_untracked));
+    }
+}
+
+void opd_known_give_way(const char *why)
+{
+    if (opd_writes_give_way(&writes, why) && opd_recorder.process != NULL && opd_recorder.pid == getpid()) {
+        tell_why_not();
     }
 }
 

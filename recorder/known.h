@@ -41,6 +41,9 @@ typedef struct opd_sighting {
 /* The process has attached, perhaps as the child of one that had: nothing is known. */
 void opd_known_reset(void);
 
+/* The program is about to use what memory is watched by: none is from here on, in this process. Leaves errno alone. */
+void opd_known_give_way(const char *why);
+
 /*
  * An operand whose content is that of a known one: part gets digest, statistics, place and how that was found out (OPD_OPERAND_KNOWN,
  * OPD_OPERAND_TRACKED). false: it is new or has changed, and is to be copied.

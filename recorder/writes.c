@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "here.h"
@@ -41,13 +42,17 @@ typedef struct pm_region {
 
 #define HIGH_DESCRIPTOR 900 /* out of the way of programs that count theirs */
 #define TEXT_BYTES      8192
+#define WAITS_MOST      1000 /* of 0.1 ms, for a thread that is about to watch something */
 
 /* The descriptors of this process; what a fork brought along is closed when they are opened anew. */
 static struct {
     int faults, pages;
+    _Atomic pid_t pid; /* of the process that opened them */
 } kernel = { .faults = -1, .pages = -1 };
 
 static char text[TEXT_BYTES]; /* under the busy flag */
+
+static _Thread_local bool is_asking; /* this thread opens them just now */
 
 /* ------------------------------------------------------------------------------------ who else may write there */
 
@@ -211,7 +216,9 @@ static const char *open_kernel(void)
     if (!read_mappings(&none) || none.is_foreign || has_foreign_files() || has_pinned_memory()) {
         return "io_uring, RDMA, a GPU, pinned memory or another userfaultfd is there";
     }
+    is_asking = true;
     int faults = move_up((int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | USER_MODE_ONLY));
+    is_asking = false;
     int pages = faults >= 0 ? move_up(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) : -1;
     struct uffdio_api api = { .api = UFFD_API, .features = WP_UNPOPULATED | WP_ASYNC };
     if (pages < 0 || ioctl(faults, UFFDIO_API, &api) != 0 || (api.features & WP_ASYNC) == 0) {
@@ -221,6 +228,7 @@ static const char *open_kernel(void)
     }
     kernel.faults = faults;
     kernel.pages = pages;
+    atomic_store(&kernel.pid, getpid());
     return NULL;
 }
 
@@ -280,6 +288,18 @@ static void end_range(opd_write_range *range)
     }
 }
 
+/* Under the busy flag. The descriptor goes as well, and with it the watch over parts of a range that was cut up. */
+static void end_all(opd_writes *writes)
+{
+    for (uint32_t i = 0; i < OPD_WRITE_RANGES; i++) {
+        if (atomic_load(&writes->ranges[i].generation) != 0) {
+            end_range(&writes->ranges[i]);
+        }
+    }
+    close_inherited(kernel.faults, "userfaultfd");
+    kernel.faults = -1;
+}
+
 /*
  * Index of the range to use: the same one, if it is watched already and unwritten, else a free one. OPD_WRITE_RANGES: there is none, or one that
  * overlaps stands in the way.
@@ -322,6 +342,7 @@ static bool watch(opd_watch *out, opd_writes *writes, uint64_t start, uint64_t e
         }
         if (map.is_foreign || has_foreign_files() || has_pinned_memory()) {
             opd_writes_disable(writes, "io_uring, RDMA, a GPU, pinned memory or another userfaultfd came later");
+            end_all(writes);
             return false;
         }
         range->start = start;
@@ -387,4 +408,45 @@ void opd_writes_drop(opd_writes *writes, const opd_watch *watched)
     atomic_store_explicit(&writes->busy, 0, memory_order_release);
     opd_here_release_signals(&signals);
     errno = saved;
+}
+
+/* Waits for a thread that is in the middle of it. false: it takes too long, or is one that a fork left behind. */
+static bool enter_in_turn(opd_writes *writes)
+{
+    const struct timespec pause = { .tv_nsec = 100000 };
+    for (int i = 0; i < WAITS_MOST; i++) {
+        uint32_t none = 0;
+        if (atomic_compare_exchange_strong(&writes->busy, &none, 1)) {
+            return true;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+/* Was what is open opened by the process that this one was forked from? Its descriptors are of that one's memory. */
+static bool is_child(void)
+{
+    pid_t pid = atomic_load(&kernel.pid);
+    return pid != 0 && pid != getpid();
+}
+
+bool opd_writes_give_way(opd_writes *writes, const char *why)
+{
+    sigset_t signals;
+    int saved = errno;
+    if (is_asking || opd_here_is_quiet != 0 || is_child()) {
+        return false;
+    }
+    opd_here_hold_signals(&signals);
+    if (enter_in_turn(writes)) { /* who began before has ended, who comes sees that it is off */
+        if (atomic_load(&writes->state) != OPD_WRITES_OFF) {
+            opd_writes_disable(writes, why);
+        }
+        end_all(writes);
+        atomic_store_explicit(&writes->busy, 0, memory_order_release);
+    }
+    opd_here_release_signals(&signals);
+    errno = saved;
+    return true;
 }

@@ -50,7 +50,13 @@ bool opd_writes_none(opd_writes *writes, const opd_watch *watch);
 /* Ends that time of watching. */
 void opd_writes_drop(opd_writes *writes, const opd_watch *watch);
 
-/* Never again in this process. */
+/* Never again in this process; what is watched stays so. */
 void opd_writes_disable(opd_writes *writes, const char *why);
+
+/*
+ * Never again in this process, and nothing is watched any more: the memory is free for a userfaultfd of the program. false: it is the recorder
+ * itself that asks for one here, or the process has watched nothing (a child that has not attached).
+ */
+bool opd_writes_give_way(opd_writes *writes, const char *why);
 
 #endif

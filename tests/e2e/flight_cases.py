@@ -318,6 +318,28 @@ def pinned_memory_is_not_watched():
     assert seen_inputs(run.runs[0]) == wanted and len({weights for weights, _ in wanted}) == 4, wanted
 
 
+def program_gets_a_userfaultfd_over_weights_that_were_watched():
+    """It makes one late and registers the weights: it is refused nothing, no digest is old, and the summary says why watching ended."""
+    plain = same_as_alone([CHANGE, "userfaultfd"], ["tracking=off", "trigger=none"])
+    run = same_as_alone([CHANGE, "userfaultfd"], ["trigger=none"])
+    wanted = seen_inputs(plain.runs[0])
+    assert seen_inputs(run.runs[0]) == wanted and len({weights for weights, _ in wanted}) == 4, wanted
+    done = ops_debug("record", "--json", "-o", tempfile.mkdtemp(prefix="record-"), "--", CHANGE, "userfaultfd")
+    why = json.loads(done.stderr)["untracked"]
+    if "userfaultfd is not to be had" in run.stdout or why.startswith("the kernel does not tell"):
+        raise Skip("no userfaultfd, or no word of writes, is to be had here: digests were compared")
+    assert run.stdout.count("userfaultfd has the weights") == 3, run.stdout
+    tracked = [bool(call["operands"]["A"]["flags"] & TRACKED) for call in run.runs[0].calls]
+    assert any(tracked[:12]) and not any(tracked[12:]) and why == "the program uses userfaultfd", (tracked, why)
+
+
+def system_calls_of_the_program_return_as_they_would_alone():
+    """By syscall(): seven arguments, errors, and children that come back on a new stack or on the parent's."""
+    run = same_as_alone([os.path.join(TESTS, "syscall_victim")])
+    assert run.status == 0 and len(run.runs[0].calls) == 1, run.stderr
+    assert run.stdout == "mapped 1\nerror 1\nfork 7\nstack 8\nvfork 9\n", run.stdout
+
+
 def known_content_has_the_statistics_it_was_seen_with():
     """A change is noticed wherever it lies, among the first bytes or at the end; what comes again is told as known, with its NaN counted."""
     need_numpy()

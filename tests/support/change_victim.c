@@ -6,12 +6,14 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/io_uring.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -265,6 +267,25 @@ static void by_pinned_pages(void)
     close(file);
 }
 
+/* --------------------------------------------------------------------------------------------- a userfaultfd of its own */
+
+/* Registers the weights, of which one page is new, with a userfaultfd that it makes only now. */
+static void by_userfaultfd(void)
+{
+    struct uffdio_api api = { .api = UFFD_API };
+    struct uffdio_register whole = { .range = { (uint64_t)(uintptr_t)weights, BYTES },
+                                     .mode = UFFDIO_REGISTER_MODE_MISSING };
+    uint8_t byte = weights[PLACE];
+    by_page_mapping();
+    weights[PLACE] = byte;
+    int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | 1); /* of this program's own accesses only */
+    bool has_any = faults >= 0 && ioctl(faults, UFFDIO_API, &api) == 0;
+    bool is_registered = has_any && ioctl(faults, UFFDIO_REGISTER, &whole) == 0;
+    printf("userfaultfd %s\n", !has_any ? "is not to be had" : is_registered ? "has the weights" : "is refused");
+    by_store();
+    close(faults);
+}
+
 /* ---------------------------------------------------------------------------------------------- where weights lie */
 
 static void plain(void)
@@ -341,6 +362,7 @@ static const struct {
     { "shared", shared, by_twin, false },
     { "private_file", private_file, by_twin, false },
     { "pinned", plain, by_pinned_pages, true },
+    { "userfaultfd", plain, by_userfaultfd, true },
 };
 
 static void go(size_t way)
