@@ -32,27 +32,37 @@ static void add_error(errors *to, double error, double want)
 
 typedef struct state {
     const opd_judge *judge;
-    const opd_rule *rule;
-    double abs, rel; /* of the output at hand */
-    double threshold;
+    opd_yardstick by; /* of the output at hand */
     errors candidate, benchmark;
 } state;
 
+void opd_yardstick_make(opd_yardstick *out, const opd_judge *judge, const opd_rule *rule, int operand)
+{
+    opd_dtype dtype = judge->call->operands[operand].view.dtype;
+    opd_yardstick made = { .rule = rule, .threshold = opd_rule_threshold(judge->call->name, dtype) };
+    opd_rule_numbers(&made.abs, &made.rel, rule, dtype);
+    if (rule->meaning == NULL) {
+        made.abs = judge->job->abs_err;
+        made.rel = judge->job->rel_err;
+    }
+    *out = made;
+}
+
 /* The error that the rule lets pass; INFINITY where it looks at the whole only. */
-static double tolerance_of(const state *of, const opd_component *item, double want, long double gauge)
+static double tolerance_of(const opd_yardstick *by, const opd_component *item, double want, long double gauge)
 {
     double size = fabs(want);
     opd_component plain = *item;
-    switch (of->rule->kind) {
+    switch (by->rule->kind) {
     case OPD_RULE_SUM:
-        return of->abs + of->rel * size;
+        return by->abs + by->rel * size;
     case OPD_RULE_EITHER:
-        return fmax(of->abs, of->rel * size);
+        return fmax(by->abs, by->rel * size);
     case OPD_RULE_GAUGE:
         plain.bound = (opd_bound){ .kind = OPD_BOUND_GAUGE };
         return opd_component_allowed(&plain, want, gauge);
     case OPD_RULE_CLASS:
-        return size > 1e-5 ? of->threshold * size : fmax(of->threshold, 0x1p-23);
+        return size > 1e-5 ? by->threshold * size : fmax(by->threshold, 0x1p-23);
     case OPD_RULE_BITS:
         return 0;
     case OPD_RULE_THREE:
@@ -62,21 +72,32 @@ static double tolerance_of(const state *of, const opd_component *item, double wa
     return (double)INFINITY;
 }
 
-static bool is_part_right(const state *of, const opd_component *item, int k, long double want, long double gauge)
+static bool is_part_right(const opd_yardstick *by, const opd_component *item, int k, long double want,
+                          long double gauge)
 {
     double got = item->part[k];
     double rounded = opd_component_narrow(item->operand->view.dtype, want);
     if (!opd_same_class(got, rounded)) {
         return false;
     }
-    if (of->rule->kind == OPD_RULE_BITS) {
+    if (by->rule->kind == OPD_RULE_BITS) {
         return isnan(got) || (got == rounded && signbit(got) == signbit(rounded));
     }
     if (!isfinite(rounded) || got == rounded) {
         return true;
     }
     double exact = item->parts == 1 ? (double)fabsl(item->exact - want) : (double)fabsl((long double)got - want);
-    return exact <= tolerance_of(of, item, (double)want, gauge);
+    return exact <= tolerance_of(by, item, (double)want, gauge);
+}
+
+bool opd_yardstick_passes(const opd_yardstick *by, const opd_component *item, const long double *want,
+                          long double gauge)
+{
+    bool is_right = true;
+    for (int k = 0; k < item->parts; k++) {
+        is_right &= is_part_right(by, item, k, want[k], gauge);
+    }
+    return is_right;
 }
 
 static void note_bad(opd_opinion *out, const opd_component *item)
@@ -94,13 +115,11 @@ static void judge_output(opd_opinion *out, state *of, int number)
     const opd_judge_output *output = &of->judge->outputs[number];
     int64_t count = opd_tensor_count(&of->judge->call->operands[number].view);
     for (int64_t flat = 0; flat < count; flat++) {
-        bool is_right = true;
         if (!opd_component_load(&item, of->judge, number, flat)) {
             continue;
         }
         for (int k = 0; k < item.parts; k++) {
             long double want = output->value[flat * item.parts + k];
-            is_right &= is_part_right(of, &item, k, want, output->gauge[flat]);
             if (output->naive != NULL && isfinite(want) && isfinite(item.part[k])) {
                 long double benchmark = output->naive[flat * item.parts + k];
                 double rounded = opd_component_narrow(item.operand->view.dtype, benchmark);
@@ -108,7 +127,7 @@ static void judge_output(opd_opinion *out, state *of, int number)
                 add_error(&of->benchmark, (double)fabsl((long double)rounded - want), (double)want);
             }
         }
-        if (!is_right) {
+        if (!opd_yardstick_passes(&of->by, &item, output->value + flat * item.parts, output->gauge[flat])) {
             note_bad(out, &item);
         }
         out->count++;
@@ -124,7 +143,7 @@ static double multiple(double candidate, double benchmark, double floor)
 static bool is_whole_right(char *text, size_t size, const state *of, opd_dtype dtype)
 {
     double floor = 0.5 * opd_dtype_epsilon(opd_dtype_real(dtype));
-    const opd_rule *rule = of->rule;
+    const opd_rule *rule = of->by.rule;
     const errors *candidate = &of->candidate;
     const errors *benchmark = &of->benchmark;
     if (rule->kind == OPD_RULE_TWICE) {
@@ -144,17 +163,17 @@ static bool is_whole_right(char *text, size_t size, const state *of, opd_dtype d
     return largest <= rule->max_rel && mean <= rule->mean_rel && rms <= rule->rms;
 }
 
-static void describe_elements(opd_opinion *out, const state *of)
+static void describe_elements(opd_opinion *out, const opd_yardstick *by)
 {
     char limit[64] = "";
-    if (of->rule->kind == OPD_RULE_SUM) {
-        snprintf(limit, sizeof limit, " beyond %.3g + %.3g x |right|", of->abs, of->rel);
-    } else if (of->rule->kind == OPD_RULE_EITHER) {
-        snprintf(limit, sizeof limit, " beyond both %.3g and %.3g x |right|", of->abs, of->rel);
-    } else if (of->rule->kind == OPD_RULE_GAUGE) {
+    if (by->rule->kind == OPD_RULE_SUM) {
+        snprintf(limit, sizeof limit, " beyond %.3g + %.3g x |right|", by->abs, by->rel);
+    } else if (by->rule->kind == OPD_RULE_EITHER) {
+        snprintf(limit, sizeof limit, " beyond both %.3g and %.3g x |right|", by->abs, by->rel);
+    } else if (by->rule->kind == OPD_RULE_GAUGE) {
         snprintf(limit, sizeof limit, " beyond 16 x eps x gauge");
-    } else if (of->rule->kind == OPD_RULE_CLASS) {
-        snprintf(limit, sizeof limit, " beyond %.3g x |right|", of->threshold);
+    } else if (by->rule->kind == OPD_RULE_CLASS) {
+        snprintf(limit, sizeof limit, " beyond %.3g x |right|", by->threshold);
     } else {
         snprintf(limit, sizeof limit, " with other bits");
     }
@@ -165,7 +184,7 @@ static void describe_elements(opd_opinion *out, const state *of)
 void opd_convention_judge(opd_opinion *out, const opd_judge *judge, const opd_rule *rule)
 {
     opd_opinion opinion = { .is_valid = true, .is_deciding = judge->job->is_convention_deciding };
-    state of = { .judge = judge, .rule = rule };
+    state of = { .judge = judge, .by = { .rule = rule } };
     opd_dtype dtype = judge->call->dtype;
     bool is_whole = opd_rule_needs_naive(rule);
     snprintf(opinion.name, sizeof opinion.name, "%s", rule->name);
@@ -174,19 +193,14 @@ void opd_convention_judge(opd_opinion *out, const opd_judge *judge, const opd_ru
             continue;
         }
         dtype = judge->call->operands[i].view.dtype;
-        opd_rule_numbers(&of.abs, &of.rel, rule, dtype);
-        if (rule->meaning == NULL) {
-            of.abs = judge->job->abs_err;
-            of.rel = judge->job->rel_err;
-        }
-        of.threshold = opd_rule_threshold(judge->call->name, dtype);
+        opd_yardstick_make(&of.by, judge, rule, i);
         judge_output(&opinion, &of, i);
     }
     opinion.is_right = opinion.bad_count == 0;
     if (is_whole) {
         opinion.is_right &= is_whole_right(opinion.detail, sizeof opinion.detail, &of, dtype);
     } else {
-        describe_elements(&opinion, &of);
+        describe_elements(&opinion, &of.by);
     }
     *out = opinion;
 }

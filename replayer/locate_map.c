@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One pass over an output: which elements are wrong, counted along each axis. */
+/*
+ * One pass over an output: which elements are wrong, by the rule that decided or else the operator's own bound, counted along each axis.
+ */
 #include <math.h>
 #include <string.h>
 
-#include "component.h"
+#include "convention.h"
 #include "locate.h"
 
 static opd_status allocate(opd_bad_map *map, const opd_tensor *view)
@@ -60,7 +62,7 @@ static void note_bad(opd_bad_map *map, const opd_component *item, int64_t flat, 
         int64_t i = item->index[d];
         axis->bad += axis->count[i] == 0;
         axis->count[i]++;
-        axis->error[i] += isfinite(ratio) ? log2(ratio) : 64;
+        axis->error[i] += isfinite(ratio) ? log2(fmax(ratio, 0x1p-64)) : 64; /* a sign of 0 is no error */
         axis->low = i < axis->low ? i : axis->low;
         axis->high = i > axis->high ? i : axis->high;
         is_inner &= axis->size < 3 || (i > 0 && i < axis->size - 1) || d + 2 < map->rank;
@@ -74,6 +76,13 @@ opd_status opd_bad_map_make(opd_bad_map *out, const opd_judge *judge, int operan
     const opd_judge_output *output = &judge->outputs[operand];
     const opd_tensor *view = &judge->call->operands[operand].view;
     opd_bad_map map = { .rank = view->rank };
+    bool is_other = judge->job->is_convention_deciding && judge->opinion.is_valid;
+    const opd_rule *rule = is_other ? opd_convention_of(judge->job) : NULL;
+    bool is_ruled = rule != NULL && !opd_rule_needs_naive(rule); /* such a one knows no wrong element */
+    opd_yardstick by = { .rule = NULL };
+    if (is_ruled) {
+        opd_yardstick_make(&by, judge, rule, operand);
+    }
     opd_status status = allocate(&map, view);
     int64_t count = status == OPD_OK ? opd_tensor_count(view) : 0;
     for (int64_t flat = 0; flat < count; flat++) {
@@ -83,7 +92,7 @@ opd_status opd_bad_map_make(opd_bad_map *out, const opd_judge *judge, int operan
         const long double *want = output->value + flat * item.parts;
         double ratio = opd_component_ratio(&item, want, output->gauge[flat], judge->job->mxcsr);
         map.count++;
-        if (ratio > OPD_PASS_RATIO) {
+        if (is_ruled ? !opd_yardstick_passes(&by, &item, want, output->gauge[flat]) : ratio > OPD_PASS_RATIO) {
             note_bad(&map, &item, flat, ratio);
             note_values(&map, &item, want);
         }

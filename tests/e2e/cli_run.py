@@ -121,6 +121,10 @@ def other_rules_count_as_numpy_does():
         assert found["numbers"]["ratio"] > 1000  # the gauge is reported in any mode
         if decides:
             assert found["verdict"] == ("FAIL" if bad else "PASS")
+        if decides and bad:  # the place is of what the rule calls wrong, not of what the bound does
+            wrong = np.flatnonzero(error > limit)
+            where = found["location"]
+            assert (where["bad_count"], where["low"], where["high"]) == (bad, [wrong[0]], [wrong[-1] + 1]), (options, where)
     found = run("Twice", "--mode", "exact", status=0)
     assert found["verdict"] == "PASS"
     found = run("Twice", "--variant", "inexact", "--mode", "exact", status=1)
@@ -172,6 +176,15 @@ def samples_are_small_fail_and_travel():
             assert again.returncode == 1 and found["came_back"], (variant, found)
             size = np.prod([int(n) for n in re.search(r"X f32\[([0-9, ]*)\]", done.stdout.splitlines()[-1]).group(1).split(",")])
             assert size <= most, (variant, size)
+        for variant, *rule in (("inexact", "--mode", "exact"), ("inexact", "--mode", "relative", "--rel-err", 2.0**-23),
+                               ("scale", "--fill", "ramp:1:1", "--mode", "absolute", "--abs-err", 3.0)):
+            sample = pathlib.Path(folder) / "ruled.opsb"
+            done = call("run", "--library", LIBRARY, "--op", "Twice", "--variant", variant, "--input-shapes", "[40,50]", *rule, "--save-sample", sample)
+            size = re.search(r"^sample       Twice.*X f32\[([0-9]+), ([0-9]+)\]", done.stdout, re.M)
+            assert done.returncode == 1 and size and not done.stderr, (rule, done.stdout, done.stderr)
+            assert int(size.group(1)) * int(size.group(2)) < 2000, (rule, size)
+            found = json.loads(call("replay", sample, "--library", LIBRARY, "--json").stdout)["replays"][0]
+            assert found["came_back"] and found["convention"]["rule"] == rule[rule.index("--mode") + 1], (rule, found)
         whole = pathlib.Path(folder) / "whole.opsb"
         small = pathlib.Path(folder) / "small.opsb"
         call("run", "--library", LIBRARY, "--op", "Twice", "--variant", "third", "--input-shapes", "[3,80]", "--no-exact", "--save", whole)
