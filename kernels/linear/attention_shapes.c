@@ -7,11 +7,17 @@
 
 enum { MASK = 3, PAST_KEY = 4, PAST_VALUE = 5 };
 
-/* Heads and width of a head of Q, K or V: [B, heads, S, width] or [B, S, heads * width]. */
-static opd_status split_heads(int64_t *heads, int64_t *width, int64_t stride[3], const opd_tensor *view,
-                              int64_t given_heads)
+/* Heads and width of a head of Q, K or V: [B, heads, S, width], where the attribute may only say the same, or [B, S, heads * width]. */
+static opd_status split_heads(int64_t *heads, int64_t *width, int64_t stride[3], const opd_call *call, int index,
+                              const char *attribute)
 {
+    const opd_tensor *view = opd_given(call, index);
+    int64_t given_heads = opd_call_int(call, attribute, 0);
     if (view->rank == 4) {
+        if (given_heads > 0 && given_heads != view->shape[1]) {
+            return opd_fail(OPD_E_INVALID, "%s is %lld, and %s has %lld heads", attribute, (long long)given_heads,
+                            call->operands[index].name, (long long)view->shape[1]);
+        }
         *heads = view->shape[1];
         *width = view->shape[3];
         stride[2] = *width;
@@ -99,14 +105,12 @@ opd_status opd_attention_shape_of(opd_attention_shape *out, const opd_call *call
     if (q->rank != k->rank || q->rank != v->rank) {
         return opd_fail(OPD_E_INVALID, "Q, K and V have ranks %d, %d and %d", q->rank, k->rank, v->rank);
     }
-    int64_t q_heads = opd_call_int(call, "q_num_heads", 0);
-    int64_t kv_heads = opd_call_int(call, "kv_num_heads", 0);
     opd_attention_shape shape = { .batch = q->shape[0], .is_causal = opd_call_int(call, "is_causal", 0) != 0 };
     int64_t v_heads = 0;
     int64_t k_width = 0;
-    opd_status status = split_heads(&shape.heads, &shape.width, shape.q, q, q_heads);
-    status = status == OPD_OK ? split_heads(&shape.kv_heads, &k_width, shape.k, k, kv_heads) : status;
-    status = status == OPD_OK ? split_heads(&v_heads, &shape.value_width, shape.v, v, kv_heads) : status;
+    opd_status status = split_heads(&shape.heads, &shape.width, shape.q, call, 0, "q_num_heads");
+    status = status == OPD_OK ? split_heads(&shape.kv_heads, &k_width, shape.k, call, 1, "kv_num_heads") : status;
+    status = status == OPD_OK ? split_heads(&v_heads, &shape.value_width, shape.v, call, 2, "kv_num_heads") : status;
     if (status != OPD_OK) {
         return status;
     }

@@ -451,6 +451,10 @@ def attention(probe):
     four = np.ones((1, 3, 2, 4), np.float32)
     two = np.ones((1, 2, 2, 4), np.float32)
     expect_error(probe, "no multiple", "Attention", [four, two, two])
+    agreeing = probe.call("Attention", [four, four, four], {"q_num_heads": 3, "kv_num_heads": 3})
+    expect(agreeing, [four], [four], "f32", "heads that the attributes give too")  # a mean of rows of ones
+    expect_error(probe, "q_num_heads is 4, and Q has 3 heads", "Attention", [four, four, four], {"q_num_heads": 4})
+    expect_error(probe, "kv_num_heads is 1, and K has 3 heads", "Attention", [four, four, four], {"kv_num_heads": 1})
 
 
 def threads_change_nothing(probe):
