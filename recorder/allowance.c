@@ -40,9 +40,21 @@ static void tell_missed(opd_slot *slot)
     opd_note_put(slot, "budget", text, (int64_t)slot->missed);
 }
 
-void opd_allowance_spend(opd_slot *slot, uint64_t ticks, uint64_t now)
+/* What lies before the first time stamp of a thread, or after the last so far: no other time of the thread has it. */
+static void note_edge(opd_slot *slot, uint64_t ticks, bool is_after)
+{
+    if (is_after) {
+        slot->after_ticks = ticks;
+    } else if (slot->has_read == 0) {
+        slot->edge_ticks += ticks;
+    }
+    slot->has_read = 1;
+}
+
+void opd_allowance_spend(opd_slot *slot, uint64_t ticks, uint64_t now, bool is_after)
 {
     const opd_control *control = opd_recorder.control;
+    note_edge(slot, ticks, is_after);
     tell_missed(slot);
     uint64_t own = atomic_load_explicit(&slot->own_ticks, memory_order_relaxed);
     atomic_store_explicit(&slot->own_ticks, own + ticks, memory_order_relaxed);

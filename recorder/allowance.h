@@ -8,8 +8,8 @@
 
 #include "here.h"
 
-/* Reading operands took that long, until now. */
-void opd_allowance_spend(opd_slot *slot, uint64_t ticks, uint64_t now);
+/* Reading operands took that long, until now; before the call began, or (is_after) once it had ended. */
+void opd_allowance_spend(opd_slot *slot, uint64_t ticks, uint64_t now, bool is_after);
 
 /* The slow half of opd_allowance_is_spent: may the thread read operands again? */
 bool opd_allowance_is_still_spent(opd_slot *slot);

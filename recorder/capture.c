@@ -309,7 +309,7 @@ void opd_capture_before(opd_slot *slot, opd_open_call *open, const opd_call *cal
         write_part(slot, part_position(open, i), &part);
     }
     uint64_t now = opd_here_ticks();
-    opd_allowance_spend(slot, now - opd_ring_get(slot, open->position + OPD_R_BEGIN), now);
+    opd_allowance_spend(slot, now - opd_ring_get(slot, open->position + OPD_R_BEGIN), now, false);
 }
 
 /* ----------------------------------------------------------------------------------------------------- on return */
@@ -482,5 +482,5 @@ void opd_capture_after(opd_slot *slot, opd_open_call *open, const opd_call *call
 {
     look_at_outputs(slot, open, call, result);
     uint64_t now = opd_here_ticks();
-    opd_allowance_spend(slot, now - opd_ring_get(slot, open->position + OPD_R_END), now);
+    opd_allowance_spend(slot, now - opd_ring_get(slot, open->position + OPD_R_END), now, true);
 }

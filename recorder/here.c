@@ -400,6 +400,9 @@ static void prepare_slot(opd_slot *slot)
     slot->pending.outcome = OPD_OUTCOME_OK;
     slot->paid_at = 0;
     slot->is_spent = 0;
+    slot->has_read = 0;
+    slot->edge_ticks += slot->after_ticks; /* of the thread before */
+    slot->after_ticks = 0;
     slot->missed = 0;
     slot->missed_next = 0;
     if (atomic_load(&slot->head) == 0) {

@@ -187,9 +187,9 @@ typedef struct opd_slot {
     uint64_t lease;       /* data chunk of this thread: serial + 1; 0 = none */
     uint64_t lease_index; /* where that chunk lies */
     uint64_t lease_used, lease_bytes;
-    double credit; /* ticks that reading operands may take (allowance.h) */
-    uint64_t paid_at, spent_calls;
-    uint32_t is_spent;
+    double credit;                                          /* ticks that reading operands may take (allowance.h) */
+    uint64_t paid_at, spent_calls, edge_ticks, after_ticks; /* both of own_ticks: see allowance.c */
+    uint32_t is_spent, has_read;
     _Atomic uint64_t own_ticks;                 /* that reading operands took */
     _Atomic uint64_t unread_calls;              /* whose operands were not read for that */
     uint64_t missed, missed_bytes, missed_next; /* operands without room, the last one's size; told next when so many */

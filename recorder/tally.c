@@ -131,6 +131,7 @@ void opd_tally_end(opd_collector *collector, opd_watched *watched)
     opd_record_report *report = collector->report;
     opd_process *process = watched->process;
     uint64_t own = 0;
+    uint64_t edges = 0; /* of own, outside the spans between first and last call */
     report->suppressed += atomic_load(&process->suppressed);
     report->survived += atomic_load(&process->survived);
     report->data_refused += atomic_load(&process->arena.refused);
@@ -144,10 +145,12 @@ void opd_tally_end(opd_collector *collector, opd_watched *watched)
         end_span(report, &watched->slots[i]);
         if (slot != NULL) {
             own += atomic_load(&slot->own_ticks);
+            edges += slot->edge_ticks + slot->after_ticks;
             report->unread_calls += atomic_load(&slot->unread_calls);
         }
     }
     report->own_ns += (uint64_t)((double)own * collector->ticks.ns_per_tick);
+    report->thread_ns += (uint64_t)((double)edges * collector->ticks.ns_per_tick);
     report->call_own_ns = (uint32_t)((double)process->slice_ticks * collector->ticks.ns_per_tick);
     if (report->untracked[0] == '\0') {
         snprintf(report->untracked, sizeof(report->untracked), "%.95s", process->why_untracked);

@@ -233,7 +233,7 @@ typedef struct opd_record_report {
     uint64_t bytes_tracked;  /* of bytes_known: not read again either, since nobody had written to them */
     uint64_t bytes_kept;     /* put into the keep area */
     uint64_t content_raw, content_stored; /* operands in the bundles of failures and requests: as they are, and as stored */
-    uint64_t own_ns, thread_ns; /* time that reading operands took, of the threads' time from first to last call */
+    uint64_t own_ns, thread_ns; /* time that reading operands took, of the threads' time from first to last call, with what reading took around these */
     opd_record_verify verify;
     uint64_t unread_calls;   /* recorded without their operands, to stay within `overhead` */
     uint32_t call_own_ns;    /* the recorder's own part of each call, taken off its end */

@@ -107,6 +107,14 @@ def failures_of_one_kind_leave_room_for_others():
     assert (run.report["bundles"], run.report["suppressed"]) == ("2", "78"), run.report
 
 
+def reading_takes_no_more_than_all_of_a_short_run():
+    """One call: its operands are read before its first time stamp and after its last, and that is time of the thread too."""
+    for program in ([os.path.join(TESTS, "syscall_victim")], [VICTIM, "basic", "1"]):
+        done = ops_debug("record", "--json", "-o", tempfile.mkdtemp(prefix="record-"), "--", *program)
+        document = json.loads(done.stderr)
+        assert document["calls"] >= 1 and 0 < document["own_ns"] <= document["thread_ns"], document
+
+
 def first_calls_of_each_kind_keep_their_operands():
     """Two kinds of products and a sum of squares, in turns: the operands of two calls of each are read, and the bundle says so."""
     need_numpy()
