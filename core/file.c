@@ -7,10 +7,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,8 +52,42 @@ typedef struct file_sink {
     char *path;
     int fd;
     bool has_reserve;
-    uint64_t size; /* written so far */
+    uint64_t size;           /* written so far */
+    struct file_sink *owned; /* the next of our own; those of opd_sink_open_own only */
+    dev_t device;
+    ino_t inode;
 } file_sink;
+
+/*
+ * Files that this process alone may write. Record locks keep other processes out; unlike those of flock(2) and of open file
+ * descriptions, a child on the way from fork to exec that outlives us does not hold them. They do not keep out our own
+ * threads, and are lost with any descriptor of the file that we close: hence this list, asked before a file is opened.
+ */
+static pthread_mutex_t owned_lock = PTHREAD_MUTEX_INITIALIZER;
+static file_sink *owned_first;
+
+static bool is_owned(const char *path)
+{
+    struct stat named;
+    const file_sink *at = stat(path, &named) == 0 ? owned_first : NULL;
+    while (at != NULL && (at->device != named.st_dev || at->inode != named.st_ino)) {
+        at = at->owned;
+    }
+    return at != NULL;
+}
+
+static void disown(const file_sink *file)
+{
+    file_sink **at = &owned_first;
+    pthread_mutex_lock(&owned_lock);
+    while (*at != NULL && *at != file) {
+        at = &(*at)->owned;
+    }
+    if (*at != NULL) {
+        *at = file->owned;
+    }
+    pthread_mutex_unlock(&owned_lock);
+}
 
 static opd_status file_write(opd_sink *sink, const void *bytes, size_t size)
 {
@@ -112,6 +146,7 @@ static opd_status file_close(opd_sink *sink)
     file_sink *file = (file_sink *)sink;
     opd_status status = OPD_OK;
     give_reserve_back(file);
+    disown(file);
     /* On Linux the descriptor is gone after EINTR too: never try again. */
     if (close(file->fd) != 0 && errno != EINTR) {
         status = opd_fail(OPD_E_IO, "cannot close %s: %s", file->path, strerror(errno));
@@ -167,31 +202,55 @@ static bool is_named(int fd, const char *path)
            held.st_ino == named.st_ino;
 }
 
-opd_status opd_sink_open_own(opd_sink **out, const char *path, const char *shown)
+/* Once, under owned_lock. A sink it leaves without OPD_OK, or whose file is_gone from the name, is the caller's to close. */
+static opd_status lock_own(opd_sink **out, bool *is_gone, const char *path, const char *shown)
 {
     opd_sink *sink = NULL;
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    struct stat held;
+    if (is_owned(path)) {
+        return opd_fail(OPD_E_IO, "cannot create %s: it is being written already", shown);
+    }
+    opd_status status = open_sink(&sink, path, shown, O_WRONLY | O_CREAT | O_CLOEXEC);
+    if (status != OPD_OK) {
+        return status;
+    }
+    file_sink *file = (file_sink *)sink;
+    bool is_locked = fcntl(file->fd, F_SETLK, &whole) == 0;
+    if (!is_locked && (errno == EAGAIN || errno == EACCES)) {
+        status = opd_fail(OPD_E_IO, "cannot create %s: another process is writing it", shown);
+    } else if (is_locked && !is_named(file->fd, path)) {
+        *is_gone = true;
+    } else if (ftruncate(file->fd, 0) != 0 && errno != EINVAL) { /* a file system without locks is used all the same */
+        status = opd_fail(OPD_E_IO, "cannot create %s: %s", shown, strerror(errno));
+    } else if (fstat(file->fd, &held) == 0) {
+        file->device = held.st_dev;
+        file->inode = held.st_ino;
+        file->owned = owned_first;
+        owned_first = file;
+    }
+    *out = sink;
+    return status;
+}
+
+opd_status opd_sink_open_own(opd_sink **out, const char *path, const char *shown)
+{
     for (int i = 0; i < TEMPORARY_TRIES; i++) {
-        opd_status status = open_sink(&sink, path, shown, O_WRONLY | O_CREAT | O_CLOEXEC);
-        if (status != OPD_OK) {
-            return status;
-        }
-        int fd = ((file_sink *)sink)->fd;
-        bool is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
-        if (!is_locked && errno == EWOULDBLOCK) {
-            sink->close(sink);
-            return opd_fail(OPD_E_IO, "cannot create %s: another process is writing it", shown);
-        }
-        /* A file system without locks is used all the same. */
-        if (!is_locked || is_named(fd, path)) {
-            if (ftruncate(fd, 0) != 0 && errno != EINVAL) {
-                status = opd_fail(OPD_E_IO, "cannot create %s: %s", shown, strerror(errno));
-                sink->close(sink);
-                return status;
-            }
+        opd_sink *sink = NULL;
+        bool is_gone = false;
+        pthread_mutex_lock(&owned_lock);
+        opd_status status = lock_own(&sink, &is_gone, path, shown);
+        pthread_mutex_unlock(&owned_lock);
+        if (status == OPD_OK && !is_gone) {
             *out = sink;
             return OPD_OK;
         }
-        sink->close(sink);
+        if (sink != NULL) {
+            sink->close(sink);
+        }
+        if (status != OPD_OK) {
+            return status;
+        }
     }
     return opd_fail(OPD_E_IO, "cannot create %s: other processes keep writing it", shown);
 }

@@ -63,7 +63,7 @@ typedef struct opd_sink {
 
 /* Creates (truncates) path for writing; the text of a failure names the path. */
 opd_status opd_sink_open_file(opd_sink **out, const char *path);
-/* The same for a file that only one process may write: it is locked until closed. Texts name `shown`. errors: also E_IO another has it open so. */
+/* The same for a file that only one process may write: it is locked until closed, or until this process closes another descriptor of it. Texts name `shown`. errors: also E_IO it is open so already, here or elsewhere. */
 opd_status opd_sink_open_own(opd_sink **out, const char *path, const char *shown);
 
 /* Bytes first to end (exclusive) of a file. */

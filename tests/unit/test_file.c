@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,6 +215,61 @@ static void hold_with_a_child(const char *out, int told)
     _exit(1);
 }
 
+static void own_with_a_child(const char *path, int told)
+{
+    opd_sink *sink = NULL;
+    if (opd_sink_open_own(&sink, path, path) == OPD_OK) {
+        pid_t child = fork();
+        if (child > 0 && write(told, &child, sizeof(child)) != (ssize_t)sizeof(child)) {
+            _exit(1);
+        }
+        for (;;) {
+            pause();
+        }
+    }
+    _exit(1);
+}
+
+static void a_file_of_its_own_goes_with_its_process_though_a_child_lives_on(void **state)
+{
+    (void)state;
+    opd_sink *sink = NULL;
+    opd_sink *again = NULL;
+    pid_t child = 0;
+    int ends[2];
+    const char *path = in_folder("owned");
+    assert_int_equal(pipe(ends), 0);
+    pid_t holder = fork();
+    if (holder == 0) {
+        own_with_a_child(path, ends[1]);
+    }
+    assert_int_equal(read(ends[0], &child, sizeof(child)), sizeof(child));
+    opd_status held = opd_sink_open_own(&sink, path, path);
+    (void)kill(holder, SIGKILL);
+    assert_int_equal(waitpid(holder, NULL, 0), holder);
+    opd_status left = opd_sink_open_own(&sink, path, path);
+    (void)kill(child, SIGKILL);
+    assert_int_equal(held, OPD_E_IO);
+    assert_int_equal(left, OPD_OK);
+    /* A second one of the same process is refused, and does not cost the first its lock. */
+    assert_int_equal(opd_sink_open_own(&again, path, path), OPD_E_IO);
+    assert_non_null(strstr(opd_error_text(), "written already"));
+    pid_t other = fork();
+    if (other == 0) {
+        struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+        int file = open(path, O_WRONLY | O_CLOEXEC);
+        _exit(file >= 0 && fcntl(file, F_SETLK, &whole) != 0 ? 0 : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(other, &status, 0), other);
+    assert_int_equal(status, 0);
+    assert_int_equal(sink->close(sink), OPD_OK);
+    assert_int_equal(opd_sink_open_own(&again, path, path), OPD_OK);
+    assert_int_equal(again->close(again), OPD_OK);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 static void a_claim_goes_with_its_process_though_a_child_lives_on(void **state)
 {
     (void)state;
@@ -249,6 +305,7 @@ int main(void)
         cmocka_unit_test(the_chosen_write_fails_once),
         cmocka_unit_test(a_failed_whole_write_leaves_the_old_file),
         cmocka_unit_test(mapping_survives_failed_allocations),
+        cmocka_unit_test(a_file_of_its_own_goes_with_its_process_though_a_child_lives_on),
         cmocka_unit_test(a_claim_goes_with_its_process_though_a_child_lives_on),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
