@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Questions to object files on disk: build-id, the symbol at an address, BLAS names defined, what the loader will make of it. */
+#include <ctype.h>
 #include <elf.h>
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
@@ -11,6 +12,8 @@
 #include <unistd.h>
 
 #include "collector.h"
+
+#define PREFIX_LONGEST 22 /* of a routine's name: sixteen of the vendor's, and cblas_ */
 
 /* Opens an ELF file; NULL when it is none. */
 static Elf *open_elf(const char *path, int *file)
@@ -74,27 +77,73 @@ void opd_object_symbol(char *text, size_t size, const char *path, uint64_t base,
     dwfl_end(dwfl);
 }
 
+/* The routine whose name stands at place, up to an underscore: "ddot" in "ddot_foo_", "dsyr2" in "dsyr264_". NULL = none. */
+static const opd_routine *routine_at(const char *place, size_t *length)
+{
+    char name[16];
+    const opd_routine *routine = NULL;
+    size_t size = strcspn(place, "_");
+    if (size >= sizeof(name) || size < 3 || strchr("sdczi", place[0]) == NULL) {
+        return NULL;
+    }
+    memcpy(name, place, size);
+    name[size] = '\0';
+    routine = opd_routine_find(name);
+    while (routine == NULL && size > 3 && isdigit((unsigned char)name[size - 1])) { /* the width of integers */
+        name[--size] = '\0';
+        routine = opd_routine_find(name);
+    }
+    *length = size;
+    bool is_lapack = routine != NULL && routine->op->is_complex_fortran_only && opd_dtype_is_complex(routine->dtype);
+    return is_lapack ? NULL : routine; /* csyr_ and the like are LAPACK's */
+}
+
+static bool is_known_symbol(const char *name, const opd_routine *routine)
+{
+    char known[64];
+    for (int pattern = 0; pattern < opd_name_pattern_count(); pattern++) {
+        if (opd_routine_symbol(known, sizeof(known), routine, opd_name_pattern_at(pattern)) &&
+            strcmp(known, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * What follows a routine's name in one that a library may have been built to export. Behind cblas_ any suffix; else that of a
+ * Fortran name (ddot_foo7_), as C has names of its own such as dcopy_to_user; of matrix products a short one as well.
+ */
+static bool is_suffix(const char *rest, const opd_routine *routine, bool is_cblas)
+{
+    size_t size = strlen(rest);
+    bool has_end = size > 0 && rest[0] == '_' && rest[size - 1] == '_';
+    bool is_short = rest[0] == '_' && size <= 5 && routine->op->level == 3;
+    bool is_width = size == 0 || rest[0] == '_' || isdigit((unsigned char)rest[0]);
+    return size <= 17 && (is_cblas ? is_width : has_end || is_short);
+}
+
 /* Is name that of a routine under any pattern? Else: does it start and continue as if it were? */
 static void judge_name(opd_object_facts *out, const char *name)
 {
-    static const char *const stems[] = { "cblas_dgemm", "cblas_sgemm", "dgemm_", "sgemm_" };
-    char known[64];
-    for (size_t i = 0; i < OPD_COUNT(stems); i++) {
-        const char *place = strstr(name, stems[i]);
-        if (place == NULL) {
+    if (out->defines[0] != '\0') {
+        return;
+    }
+    for (const char *place = name; place != NULL && place - name <= PREFIX_LONGEST;
+         place = strchr(place, '_') != NULL ? strchr(place, '_') + 1 : NULL) {
+        size_t length = 0;
+        const opd_routine *routine = routine_at(place, &length);
+        if (routine == NULL) {
             continue;
         }
-        const opd_routine *routine = opd_routine_find(strstr(stems[i], "dgemm") != NULL ? "dgemm" : "sgemm");
-        for (int pattern = 0; routine != NULL && pattern < opd_name_pattern_count(); pattern++) {
-            if (opd_routine_symbol(known, sizeof(known), routine, opd_name_pattern_at(pattern)) &&
-                strcmp(known, name) == 0) {
-                snprintf(out->defines, sizeof(out->defines), "%s", name);
-                return;
-            }
+        if (is_known_symbol(name, routine)) {
+            snprintf(out->defines, sizeof(out->defines), "%s", name);
+            return;
         }
-        size_t rest = strlen(place + strlen(stems[i]));
-        bool is_suffix = rest <= 4 || (rest <= 16 && name[strlen(name) - 1] == '_'); /* as Fortran's: dgemm_foo7_ */
-        bool is_like = is_suffix && place - name <= 16 && strstr(name, "batch") == NULL;
+        const char *rest = place + length;
+        rest += routine->op->has_sub_form && strncmp(rest, "_sub", 4) == 0 ? 4 : 0;
+        bool is_cblas = place - name >= 6 && strncmp(place - 6, "cblas_", 6) == 0;
+        bool is_like = is_suffix(rest, routine, is_cblas) && strstr(name, "batch") == NULL;
         if (is_like && out->unknown[0] == '\0') {
             snprintf(out->unknown, sizeof(out->unknown), "%s", name);
         }
