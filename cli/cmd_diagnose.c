@@ -60,7 +60,7 @@ static void observe(finding *found, diagnose_options *o, const opd_bundle *bundl
     opd_case item = { 0 };
     opd_failure expected;
     opd_subject looked_up = *subject;
-    opd_status status = opd_trial_load(&item, bundle, &looked_up, &o->trial.replay);
+    opd_status status = opd_trial_fetch(&item, bundle, &looked_up, &o->trial.replay);
     if (status == OPD_OK) {
         status = opd_trial_provoke(&found->result, &expected, &o->trial.replay, bundle, &item, subject);
         found->has_result = status == OPD_OK || status == OPD_E_NOFAILURE;

@@ -91,8 +91,8 @@ static opd_status explain_missing(const opd_bundle *bundle, const opd_call *call
     return opd_fail(OPD_E_NOTFOUND, "%s: its inputs were not kept; record %s keeps them", call->name, options);
 }
 
-opd_status opd_trial_load(opd_case *out, const opd_bundle *bundle, opd_subject *subject,
-                          const opd_replay_options *options)
+opd_status opd_trial_fetch(opd_case *out, const opd_bundle *bundle, opd_subject *subject,
+                           const opd_replay_options *options)
 {
     const opd_call *call = &subject->call;
     opd_status status = OPD_OK;
@@ -115,6 +115,27 @@ opd_status opd_trial_load(opd_case *out, const opd_bundle *bundle, opd_subject *
                            call->thread);
     }
     return OPD_OK;
+}
+
+/* Sizes that no machine has are mostly halves of two integers: what diagnose says from the record alone. */
+static opd_status explain_size(opd_status status, const opd_bundle *bundle, const opd_call *call)
+{
+    char word[4096];
+    char reason[512];
+    if ((call->flags & OPD_CALL_ABI_SUSPECT) == 0) {
+        return status;
+    }
+    snprintf(reason, sizeof reason, "%s", opd_error_text());
+    opd_phrase_shell(word, sizeof word, opd_bundle_path(bundle));
+    return opd_fail(status, "%s; the width of its integers is suspect: ops-debug diagnose %s says why", reason, word);
+}
+
+opd_status opd_trial_load(opd_case *out, const opd_bundle *bundle, opd_subject *subject,
+                          const opd_replay_options *options)
+{
+    opd_status status = opd_trial_fetch(out, bundle, subject, options);
+    bool is_size = status == OPD_E_NOMEM || status == OPD_E_LIMIT;
+    return is_size ? explain_size(status, bundle, &subject->call) : status;
 }
 
 static bool is_no_verdict(const opd_failure *failure)

@@ -67,6 +67,9 @@ error_t opd_trial_parse(int key, const char *arg, const struct argp_state *state
  * The case of a subject, whose operator is looked up again in the library of options when this build does not know it. The error text names bundle
  * and call.
  */
+opd_status opd_trial_fetch(opd_case *out, const opd_bundle *bundle, opd_subject *subject,
+                           const opd_replay_options *options);
+/* The same; where sizes that come of integers of the wrong width are too much for memory, the text names the command that says so. */
 opd_status opd_trial_load(opd_case *out, const opd_bundle *bundle, opd_subject *subject,
                           const opd_replay_options *options);
 

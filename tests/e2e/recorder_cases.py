@@ -243,6 +243,16 @@ def nothing_seen_is_explained():
         subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-xc", "-"], input="void dgemm_foo7_(void) {}", text=True, check=True)
         run = same_as_alone([PYTHON, "-c", f"import ctypes; ctypes.CDLL({library!r})"])
         assert run.report["calls"] == "0" and "under a name the recorder does not know: dgemm_foo7_" in run.why, run.why
+        for names, unknown in ((["cblas_ddot_myodd"], "cblas_ddot_myodd"), (["cblas_zdotc_sub_odd"], "cblas_zdotc_sub_odd"),
+                               (["my_cblas_idamax64_x"], "my_cblas_idamax64_x"), (["dnrm2_odd_"], "dnrm2_odd_"), (["dsyr2k_odd"], "dsyr2k_odd"),
+                               (["dcopy_to_user", "sswap_pages", "zscal", "ddot_product", "scanner_drot", "cblas_ddotter", "csyr_odd_",
+                                 "cblas_dgemmer", "dgemm_batch_"], None)):
+            library = os.path.join(folder, f"lib{names[0]}.so")
+            source = "\n".join(f"void {name}(void) {{}}" for name in names)
+            subprocess.run(["cc", "-shared", "-fPIC", "-fno-builtin", "-o", library, "-xc", "-"], input=source, text=True, check=True)
+            run = same_as_alone([PYTHON, "-c", f"import ctypes; ctypes.CDLL({library!r})"])
+            told = f"under a name the recorder does not know: {unknown}" in run.why if unknown else run.why.startswith("no BLAS library was seen")
+            assert run.report["calls"] == "0" and told, (names, run.why)
     run = same_as_alone(["/bin/true"])
     assert run.why.startswith("no BLAS library was seen; nor would be a program that started without LD_PRELOAD"), run.why
     if os.path.exists(VICTIM + "_static"):
@@ -370,6 +380,28 @@ def garbage_in_the_upper_half_is_an_abi_mismatch():
     if os.path.exists(ops_debug):
         done = subprocess.run([ops_debug, "diagnose", run.failures[0].path], capture_output=True, text=True, timeout=60)
         assert "abi-mismatch" in done.stdout, done
+
+
+def sizes_of_the_wrong_width_that_no_memory_holds_point_to_the_diagnosis():
+    """k of a 64-bit interface whose upper half is garbage: A and B would have 2^48 elements."""
+    ops_debug = os.path.join(BUILD, "ops-debug")
+    if not os.path.exists(ops_debug):
+        raise Skip("ops-debug is not built")
+    library = os.path.join(TESTS, "libstub_blas.so")
+    run = Run([PYTHON, "-c", f"""
+import ctypes
+library, x, wide = ctypes.CDLL({library!r}), (ctypes.c_double * 16)(), ctypes.c_int64
+k = wide((0xffff << 32) | 2)
+library.cblas_dgemm64_(101, 111, 111, wide(2), wide(2), k, ctypes.c_double(1), x, k, x, wide(2), ctypes.c_double(0), x, wide(2))
+"""])
+    assert [bundle.failure["outcome"] for bundle in run.failures] == ["crash"], run.report
+    path = run.failures[0].path
+    for words in (["replay"], ["reduce", "-o", os.path.join(tempfile.mkdtemp(prefix="record-"), "min.opsb")]):
+        done = subprocess.run([ops_debug, *words, path], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 3 and done.stdout == "" and len(done.stderr.splitlines()) == 1, done
+        assert "cannot map" in done.stderr and f"the width of its integers is suspect: ops-debug diagnose {path} says why" in done.stderr, done
+    done = subprocess.run([ops_debug, "diagnose", path], capture_output=True, text=True, timeout=60)
+    assert "abi-mismatch" in done.stdout and "says why" not in done.stderr, done
 
 
 def wide_integers_under_a_plain_name_are_right_or_marked():
