@@ -222,19 +222,6 @@ static bool unreadable_operand(opd_failure *out, const evidence *facts)
     return false;
 }
 
-/* Does the routine divide by the diagonal of an operand that holds zeros? */
-static const opd_operand *zero_divisor(const evidence *facts)
-{
-    const char *name = facts->call->op != NULL ? facts->call->op->divisor : NULL;
-    for (int i = 0; name != NULL && i < facts->call->operand_count; i++) {
-        const opd_operand *operand = &facts->call->operands[i];
-        if (strcmp(operand->name, name) == 0 && operand->view.mask.unit == 0 && facts->before[i].zero > 0) {
-            return operand;
-        }
-    }
-    return NULL;
-}
-
 static bool unread_operand(opd_failure *out, const evidence *facts)
 {
     bool is_inf = facts->outcome == OPD_OUTCOME_INF_BORN;
@@ -347,11 +334,9 @@ static bool nan_made(opd_failure *out, const evidence *facts)
             "intermediate overflow, then Inf - Inf or 0 * Inf",
             is_all ? "" : " that must be read", (int)estimate, opd_dtype_name(facts->call->dtype));
     }
-    const opd_operand *divisor = zero_divisor(facts);
-    if (divisor != NULL) {
-        return opd_decide(out, "nan-made", 0.7,
-                          "%s holds zeros and %s divides by its diagonal: a singular matrix gives 0 / 0", divisor->name,
-                          facts->call->name);
+    char text[160];
+    if (opd_divides_too_far(text, sizeof(text), facts)) {
+        return opd_decide(out, "nan-made", 0.7, "%s: a singular matrix gives 0 / 0 or Inf - Inf", text);
     }
     return false;
 }
@@ -402,6 +387,7 @@ static rule_fn *const rules[] = {
     norm_of_negative_stride,
     opd_rule_alias,
     nan_made,
+    opd_rule_division,
     overflow,
     opd_rule_race,
     opd_rule_stale_scratch,

@@ -32,13 +32,19 @@ void opd_condition_of(char *text, size_t size, const opd_op *op, const char *ope
  */
 bool opd_may_overflow(const evidence *facts, double *estimate);
 
+/*
+ * Does the routine divide by a diagonal element that is zero, or so small that quotients leave the range? text: "A[1,1] of the diagonal
+ * is 0 and trsm divides by it"; of an operand whose data are not there, that it holds zeros.
+ */
+bool opd_divides_too_far(char *text, size_t size, const evidence *facts);
+
 /* Fills label, confidence and reason when it applies. */
 typedef bool rule_fn(opd_failure *out, const evidence *facts);
 
 /* Returns true. */
 bool opd_decide(opd_failure *out, const char *label, double confidence, const char *format, ...) OPD_PRINTF(4, 5);
 
-rule_fn opd_rule_alias, opd_rule_race, opd_rule_stale_scratch, opd_rule_thread_dependent, opd_rule_isa_dependent,
-    opd_rule_layout, opd_rule_low_prec_accum, opd_rule_cancellation;
+rule_fn opd_rule_division, opd_rule_alias, opd_rule_race, opd_rule_stale_scratch, opd_rule_thread_dependent,
+    opd_rule_isa_dependent, opd_rule_layout, opd_rule_low_prec_accum, opd_rule_cancellation;
 
 #endif

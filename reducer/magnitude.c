@@ -92,6 +92,16 @@ static bool scales_old(const opd_call *call, const char *scalar)
     return is_of_old;
 }
 
+/* A routine that returns its result has no scalar to scale that: one it is given is a term of it (sdsdot). */
+static bool returns_result(const opd_call *call)
+{
+    bool is_returned = false;
+    for (int i = 0; i < call->operand_count; i++) {
+        is_returned |= (call->operands[i].flags & OPD_OPERAND_RETURNED) != 0;
+    }
+    return is_returned;
+}
+
 /* The routine's scalars, as a power of ten. One below 1 makes the result smaller, but need not make what the library computes on the way. */
 static double scale_of(const opd_call *call, bool is_of_old)
 {
@@ -148,8 +158,10 @@ bool opd_may_overflow(const evidence *facts, double *estimate)
     bool is_square =
         has_sum && op->level >= 2 && found.input_count == 1 && !is_in_place && strcmp(op->reduction, "0") != 0;
     double range = opd_dtype_largest(copy.dtype);
-    double product = found.inputs * (is_square ? 2 : 1) + (is_in_place ? found.old : 0) + scale_of(&copy, false) +
+    double scale = scale_of(&copy, false);
+    bool has_term = returns_result(&copy);
+    double product = found.inputs * (is_square ? 2 : 1) + (is_in_place ? found.old : 0) + (has_term ? 0 : scale) +
                      log10(terms > 1 ? (double)terms : 1);
-    *estimate = fmax(product, found.old + scale_of(&copy, true));
+    *estimate = fmax(fmax(product, found.old + scale_of(&copy, true)), has_term ? scale : 0);
     return *estimate > log10(range > 0 ? range : DBL_MAX) - 0.5;
 }

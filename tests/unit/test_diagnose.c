@@ -112,6 +112,67 @@ static void a_nan_of_a_singular_triangle_says_so(void **state)
 }
 
 /* Memory that is used again holds an old NaN; huge products make one without reading it. */
+/* Values by hand: 3 x 3 triangles of twos but for one element of the diagonal, in each storage. */
+static void an_inf_of_a_triangular_solve_names_the_diagonal_element(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *routine, *matrix, *result, *uplo;
+        int place; /* of the diagonal element 1 in memory */
+    } cases[] = {
+        { "dtrsm", "A", "B", "U", 4 }, { "dtrsv", "A", "x", "L", 4 },  { "dtbsv", "A", "x", "U", 3 },
+        { "dtbsv", "A", "x", "L", 2 }, { "dtpsv", "AP", "x", "U", 2 }, { "dtpsv", "AP", "x", "L", 3 },
+    };
+    static const struct {
+        double element;
+        const char *label, *reason;
+    } elements[] = { { 0, "overflow", "[1,1] of the diagonal is 0 and" },
+                     { 1e-310, "overflow", "[1,1] of the diagonal is of size 1e-310 and" },
+                     { 1e-3, "", "" } };
+    for (size_t i = 0; i < OPD_COUNT(cases) * OPD_COUNT(elements); i++) {
+        const size_t at = i / OPD_COUNT(elements);
+        const size_t kind = i % OPD_COUNT(elements);
+        double data[9] = { 2, 2, 2, 2, 2, 2, 2, 2, 2 };
+        double right[9] = { 5, 5, 5, 5, 5, 5, 5, 5, 5 };
+        opd_call call;
+        const opd_routine *routine = opd_routine_find(cases[at].routine);
+        assert_int_equal(opd_call_init(&call, routine->op, routine->name, routine->dtype), OPD_OK);
+        opd_call_value(&call, "uplo")->i = cases[at].uplo[0];
+        for (int k = 0; k < call.symbol_count; k++) {
+            assert_int_equal(opd_call_set(&call, call.symbols[k].name, 3), OPD_OK);
+        }
+        bool is_band = opd_call_value(&call, "k") != NULL;
+        if (is_band) {
+            assert_int_equal(opd_call_set(&call, "k", 1), OPD_OK);
+        }
+        if (opd_call_value(&call, "lda") != NULL) {
+            assert_int_equal(opd_call_set(&call, "lda", is_band ? 2 : 3), OPD_OK);
+        }
+        data[cases[at].place] = elements[kind].element;
+        opd_call_operand(&call, cases[at].matrix)->view.data = data;
+        opd_call_operand(&call, cases[at].result)->view.data = right;
+        print_message("%s %s %g\n", cases[at].routine, cases[at].uplo, elements[kind].element);
+        check(&call, failure_of(OPD_OUTCOME_INF_BORN, cases[at].result), NULL, elements[kind].label,
+              elements[kind].reason);
+        opd_call_value(&call, "diag")->i = 'U';
+        assert_int_equal(opd_call_bind(&call), OPD_OK);
+        check(&call, failure_of(OPD_OUTCOME_INF_BORN, cases[at].result), NULL, "", "");
+    }
+}
+
+static void a_scalar_that_is_a_term_is_no_factor(void **state)
+{
+    (void)state;
+    opd_call call;
+    make_call(&call, "sdsdot");
+    set_health(&call, "x", 1e15, 0, 0);
+    set_health(&call, "y", 1e15, 0, 0);
+    opd_call_value(&call, "sb")->re = 1e15; /* 1e15 + 4 * 1e30 is in the range, 1e45 is not */
+    check(&call, failure_of(OPD_OUTCOME_INF_BORN, "result"), NULL, "", "");
+    set_health(&call, "x", 1e25, 0, 0);
+    check(&call, failure_of(OPD_OUTCOME_INF_BORN, "result"), NULL, "overflow", "about 1e40");
+}
+
 static void a_nan_behind_beta_zero_is_not_blamed_for_an_overflow(void **state)
 {
     (void)state;
@@ -508,6 +569,8 @@ int main(void)
         cmocka_unit_test(a_nan_from_the_old_output_behind_beta_zero_names_it),
         cmocka_unit_test(a_crash_over_an_unmapped_pointer_blames_the_caller),
         cmocka_unit_test(a_nan_of_a_singular_triangle_says_so),
+        cmocka_unit_test(an_inf_of_a_triangular_solve_names_the_diagonal_element),
+        cmocka_unit_test(a_scalar_that_is_a_term_is_no_factor),
         cmocka_unit_test(a_nan_behind_beta_zero_is_not_blamed_for_an_overflow),
         cmocka_unit_test(an_inf_from_finite_factors_is_an_overflow_whatever_the_routine),
         cmocka_unit_test(an_inf_of_a_half_is_held_against_the_range_of_halves),
