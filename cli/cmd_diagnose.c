@@ -48,6 +48,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 typedef struct finding {
     opd_failure failure; /* labelled, or outcome OK */
     opd_replay_result result;
+    opd_case item; /* with data, where has_item; rules see more in them than in statistics */
+    bool has_item;
     bool has_result;
     bool is_guarded;
     bool is_misnamed; /* the command names what there is not */
@@ -57,17 +59,17 @@ typedef struct finding {
 /* A replay that cannot be done leaves the record to judge by; it is said, not fatal. */
 static void observe(finding *found, diagnose_options *o, const opd_bundle *bundle, const opd_subject *subject)
 {
-    opd_case item = { 0 };
+    opd_case *item = &found->item;
     opd_failure expected;
     opd_subject looked_up = *subject;
-    opd_status status = opd_trial_fetch(&item, bundle, &looked_up, &o->trial.replay);
+    opd_status status = opd_trial_fetch(item, bundle, &looked_up, &o->trial.replay);
     if (status == OPD_OK) {
-        status = opd_trial_provoke(&found->result, &expected, &o->trial.replay, bundle, &item, subject);
+        status = opd_trial_provoke(&found->result, &expected, &o->trial.replay, bundle, item, subject);
         found->has_result = status == OPD_OK || status == OPD_E_NOFAILURE;
         if (found->has_result && opd_trial_answer(&found->result, subject).exit_status == OPD_EXIT_FOUND) {
-            opd_trial_experiment(&found->tried, &found->result, &o->trial.replay, bundle, &item);
+            opd_trial_experiment(&found->tried, &found->result, &o->trial.replay, bundle, item);
         }
-        opd_case_done(&item);
+        found->has_item = true;
         opd_progress_done();
     }
     found->is_guarded = o->trial.replay.guard != OPD_GUARD_NONE;
@@ -124,7 +126,7 @@ static void weigh_expectation(finding *found, const opd_subject *subject)
 /* A result other than the recorded one, within the bound, is no failure but has a label all the same. */
 static void label(finding *found, const opd_subject *subject)
 {
-    const opd_call *call = &subject->call;
+    const opd_call *call = found->has_item ? &found->item.call : &subject->call;
     const opd_failure recorded = found->failure;
     bool is_other_bits = found->failure.outcome == OPD_OUTCOME_OK && found->has_result &&
                          found->result.same == OPD_SAME_BOUND && !subject->is_golden;
@@ -269,6 +271,7 @@ static int run(const opd_command *self, int argc, char **argv)
         observe(&found, &o, bundle, &subject);
     }
     if (found.is_misnamed) {
+        opd_case_done(&found.item);
         opd_bundle_close(bundle);
         return opd_trouble();
     }
@@ -282,6 +285,7 @@ static int run(const opd_command *self, int argc, char **argv)
     if (found.has_result) {
         opd_replay_result_done(&found.result);
     }
+    opd_case_done(&found.item);
     opd_bundle_close(bundle);
     return exit_status;
 }

@@ -128,6 +128,25 @@ def a_call_that_did_not_end_has_no_time():
     assert done.returncode == 1 and "ran on  " in done.stdout and "(0 ns)" not in done.stdout, done
 
 
+def a_diagnosis_looks_at_the_values_that_were_kept():
+    """The element that a triangular solve divides by; zeros beside the diagonal are none."""
+    need_numpy()
+    for corner, told in (("1e-310", "A[1,1] of the diagonal is of size 1e-310 and dtrsm divides by it"),
+                         ("0", "A[1,1] of the diagonal is 0 and dtrsm divides by it")):
+        program = script(f"""
+            import ctypes
+            library, number = ctypes.CDLL("libblas.so.3"), ctypes.c_double
+            a, b = (number * 4)(2, 0, 0, {corner}), (number * 2)(2, 5)
+            library.cblas_dtrsm(102, 141, 122, 111, 131, 2, 1, number(1), a, 2, b, 2)
+            """)
+        out = folder()
+        assert ops_debug("record", "-o", out, "--", *program).returncode == 0
+        bundle = [name for name in os.listdir(out) if name.endswith(("-inf.opsb", "-nan.opsb"))]  # as the kernel multiplies by the inverse
+        assert len(bundle) == 1, os.listdir(out)
+        found = json.loads(ops_debug("diagnose", "--json", os.path.join(out, bundle[0])).stdout)
+        assert told in json.dumps(found), found
+
+
 def calls_that_are_not_read_are_told_at_the_start():
     """What triggers cannot see there. Arguments need no operand: what is illegal in a call that a sample passes by is a failure as ever."""
     for words, told in ((["--first", "2"], "--first 2 leaves later calls of a kind unread: the triggers nan and inf see nothing there"),
