@@ -9,8 +9,8 @@
 
 #include "session.h"
 
-#define OPD_TAG_GONE \
-    OPD_TAG_KEEP /* a chunk whose address space the process has given back: no lease owns it any more */
+/* A chunk whose address space the process has given back: no lease owns it any more. */
+#define OPD_TAG_GONE OPD_TAG_KEEP
 
 /* Makes the pages of [start, start + bytes) of a shared file present without a fault; false: no memory for them. */
 typedef bool opd_populate_fn(void *start, uint64_t bytes);

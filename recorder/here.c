@@ -268,8 +268,8 @@ static void yield_slots(opd_process *process, uint64_t room)
 {
     uint32_t before = atomic_load(&process->thread_limit);
     uint32_t threads = threads_for(before, room);
-    atomic_store(&process->thread_limit,
-                 threads); /* a thread that asks for a slot looks here after it has counted itself */
+    /* A thread that asks for a slot looks at this after it has counted itself. */
+    atomic_store(&process->thread_limit, threads);
     uint32_t used = atomic_load(&process->slots_used);
     if (used > threads) {
         threads = used < before ? used : before;
