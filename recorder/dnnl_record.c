@@ -66,7 +66,7 @@ static void capture_operands(opd_slot *slot, opd_open_call *open, const opd_dnnl
         return;
     }
     call->op = primitive->op;
-    for (int i = 0; i < call->operand_count; i++) {
+    for (int i = 0; i < primitive->operand_count && i < call->operand_count; i++) {
         call->operands[i].view.data = addresses[i];
         call->operands[i].address = (uint64_t)(uintptr_t)addresses[i];
     }
