@@ -19,6 +19,7 @@ BUILD = pathlib.Path(sys.argv[1]).resolve()
 PROGRAM = BUILD / "ops-debug"
 LIBRARY = BUILD / "tests" / "wrong_ops.so"
 ENVIRONMENT = dict(os.environ, LC_ALL="C", NO_COLOR="1")
+SANITIZED = re.search(r"^OPD_SANITIZE:\w+=.+$", (BUILD / "CMakeCache.txt").read_text(), re.M) is not None
 
 
 def call(*words):
@@ -248,7 +249,8 @@ def a_saved_failure_comes_back_by_what_found_it():
         follow("--op", "ReduceSum", "--variant", "faulty-sum_unstable", "--repeat", 20)
         done = call("replay", pathlib.Path(folder, "fail.opsb"))
         assert done.returncode == 0 and re.search(r"^next: ops-debug replay \S+ --repeat 20$", done.stdout, re.M), done.stdout
-        follow("--op", "Gelu", "--variant", "faulty-gelu_allocates", "--repeat", 2)
+        if not SANITIZED:  # whose malloc is counted instead of ours
+            follow("--op", "Gelu", "--variant", "faulty-gelu_allocates", "--repeat", 2)
         follow("--op", "Relu", "--variant", "faulty-relu_front", "--input-shapes", "[13]", "--guard")
 
 
