@@ -303,6 +303,8 @@ def no_way_of_changing_weights_goes_unnoticed():
 
 def memory_of_a_device_is_read_each_time_and_the_summary_says_why():
     """A library named as CUDA's is in the process: nothing is watched, by the summary and by the bundle, and what compression gained is told."""
+    if SANITIZED:
+        raise Skip("the sanitizer's runtime has to come before the library")
     folder = tempfile.mkdtemp(prefix="device-")
     library = os.path.join(folder, "libcuda.so.1")
     subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], input="int none;\n", text=True, check=True)
