@@ -16,7 +16,6 @@
 
 #define OPERATORS_SHOWN 3u
 #define COST_LEAST_NS   UINT64_C(100000000) /* of shorter runs a share says nothing */
-#define HANG_LEAST_NS   UINT64_C(1000000000)
 
 /* As the user would type it: relative to the working directory where that is shorter. */
 static const char *shorten(const char *path)
@@ -211,11 +210,11 @@ static void print_flights(const opd_record_report *report)
     }
     for (uint32_t i = 0; i < report->flight_count; i++) {
         const opd_record_flight *flight = &report->flights[i];
-        if (!flight->has_bundle && flight->ns >= HANG_LEAST_NS) {
+        if (!flight->has_bundle && flight->ns >= OPD_RECORD_HANG_NS) {
             fprintf(stderr,
                     "ops-debug: a bundle with its data: ops-debug trigger PID while it hangs, or a shorter timeout in "
                     "--trigger, such as timeout=%" PRIu64 "s\n",
-                    flight->ns / (2 * HANG_LEAST_NS) + 1);
+                    flight->ns / (2 * OPD_RECORD_HANG_NS) + 1);
             return;
         }
     }

@@ -208,8 +208,7 @@ static opd_status open_bundle(opd_bundle **out, const char *path, const opd_shar
         return opd_fail(OPD_E_NOTFOUND, "%s: not written yet: %s", path, waiting);
     }
     if (status != OPD_OK) {
-        /* The layer below may have named the path already. */
-        return strstr(opd_error_text(), path) != NULL ? status : opd_fail_in(status, "%s", path);
+        return opd_fail_at(status, path);
     }
     if (!shared->is_quiet) {
         if (!is_glance) {

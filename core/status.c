@@ -77,6 +77,11 @@ opd_status opd_fail_in(opd_status status, const char *format, ...)
     return status;
 }
 
+opd_status opd_fail_at(opd_status status, const char *path)
+{
+    return strstr(error_text, path) != NULL ? status : opd_fail_in(status, "%s", path);
+}
+
 const char *opd_error_text(void)
 {
     return error_text;

@@ -367,8 +367,7 @@ opd_status opd_writer_open(opd_writer **out, const char *path, const opd_header_
     status = writer_header(writer, header);
     if (status != OPD_OK) {
         opd_writer_abandon(writer, false);
-        /* The layer below may have named the path already. */
-        return strstr(opd_error_text(), path) != NULL ? status : opd_fail_in(status, "%s", path);
+        return opd_fail_at(status, path);
     }
     *out = writer;
     return OPD_OK;

@@ -7,9 +7,6 @@
 
 #include "inquest.h"
 
-#define HANG_NS \
-    UINT64_C(1000000000) /* a process that ends in order may leave a thread in a call: shorter ones are no hang */
-
 static const int crash_signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS };
 
 static bool is_crash(int signal)
@@ -210,7 +207,7 @@ void opd_flights_note(opd_collector *collector, const opd_watched *watched, int 
         flight.ns = now > call->begin_ns ? now - call->begin_ns : 0;
         flight.has_bundle = process->slots[i].reported == call->number;
         opd_call_describe(flight.what, sizeof(flight.what), call);
-        if (!is_in_order || flight.ns >= HANG_NS) {
+        if (!is_in_order || flight.ns >= OPD_RECORD_HANG_NS) {
             report->flights[report->flight_count++] = flight;
         }
     }

@@ -136,6 +136,20 @@ bool opd_is_marked(uint64_t frame, uint64_t here, const void *mark)
     return is_unknown ? frame > here : found == mark;
 }
 
+opd_access opd_fault_access(const opd_fault *fault)
+{
+#if defined(__x86_64__)
+    const ucontext_t *context = fault->context;
+    if (context != NULL && context->uc_mcontext.gregs[REG_TRAPNO] == 14) {
+        long long error = context->uc_mcontext.gregs[REG_ERR]; /* bit 1 write, 4 fetch */
+        return (error & 16) != 0 ? OPD_ACCESS_EXECUTE : (error & 2) != 0 ? OPD_ACCESS_WRITE : OPD_ACCESS_READ;
+    }
+#else
+    (void)fault;
+#endif
+    return OPD_ACCESS_UNKNOWN;
+}
+
 bool opd_is_standing(uint64_t frame, uint64_t here, const void *mark, opd_fault *fault)
 {
     walk at = { .frame = frame, .here = here };

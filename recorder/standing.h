@@ -9,12 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <opsdebug/bundle.h>
+
 /* A fatal signal whose handler runs. signal 0: there is none. */
 typedef struct opd_fault {
     int signal;
     uint64_t address, pc;
     const void *context; /* ucontext_t of the signal; NULL = not at hand */
 } opd_fault;
+
+/* What a page fault was for, by its context; UNKNOWN of other faults, and on processors other than x86-64. Async-signal-safe. */
+opd_access opd_fault_access(const opd_fault *fault);
 
 /*
  * Is the function of this object whose frame has the stack address `frame` among the callers? here: such an address of the

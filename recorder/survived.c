@@ -7,29 +7,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "calls.h"
 #include "standing.h"
-
-#if defined(__x86_64__)
-static opd_access access_of(const ucontext_t *context)
-{
-    long long error = context->uc_mcontext.gregs[REG_ERR]; /* of a page fault: bit 1 write, 4 fetch */
-    bool is_page_fault = context->uc_mcontext.gregs[REG_TRAPNO] == 14;
-    return !is_page_fault      ? OPD_ACCESS_UNKNOWN
-           : (error & 16) != 0 ? OPD_ACCESS_EXECUTE
-           : (error & 2) != 0  ? OPD_ACCESS_WRITE
-                               : OPD_ACCESS_READ;
-}
-#else
-static opd_access access_of(const ucontext_t *context)
-{
-    (void)context;
-    return OPD_ACCESS_UNKNOWN;
-}
-#endif
 
 /* The outermost of the routines that the thread is in, all of them struck by the signal of fault; slot->depth: none is. */
 static uint32_t find_struck(opd_slot *slot, opd_fault *fault)
@@ -60,7 +41,7 @@ static void fire(opd_slot *slot, const opd_open_call *open, const opd_fault *fau
                                    .element = -1,
                                    .bad_count = (uint64_t)fault->signal,
                                    .is_survived = 1,
-                                   .access = (uint32_t)access_of(fault->context),
+                                   .access = (uint32_t)opd_fault_access(fault),
                                    .address = fault->address,
                                    .pc = fault->pc };
     const char *name = sigabbrev_np(fault->signal);

@@ -276,9 +276,8 @@ static void put_head(int file, const opd_fault *fault, int code, const ucontext_
     opd_wreck_head head = {
         .signal = fault->signal, .code = code, .tid = (uint32_t)syscall(SYS_gettid), .address = fault->address
     };
-    if (context->uc_mcontext.gregs[REG_TRAPNO] == 14 && fault->address != 0) { /* a page fault: bit 1 write, 4 fetch */
-        long long error = context->uc_mcontext.gregs[REG_ERR];
-        head.access = (error & 16) != 0 ? OPD_ACCESS_EXECUTE : (error & 2) != 0 ? OPD_ACCESS_WRITE : OPD_ACCESS_READ;
+    if (fault->address != 0) {
+        head.access = opd_fault_access(&(opd_fault){ .context = context });
     }
     for (size_t i = 0; i < OPD_LIMITS; i++) {
         struct rlimit limit;

@@ -335,7 +335,7 @@ static bool nan_made(opd_failure *out, const evidence *facts)
             is_all ? "" : " that must be read", (int)estimate, opd_dtype_name(facts->call->dtype));
     }
     char text[160];
-    if (opd_divides_too_far(text, sizeof(text), facts)) {
+    if (opd_divides_too_far(text, sizeof(text), facts) > 0) {
         return opd_decide(out, "nan-made", 0.7, "%s: a singular matrix gives 0 / 0 or Inf - Inf", text);
     }
     return false;

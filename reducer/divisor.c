@@ -2,7 +2,6 @@
 /*
  * Triangular solves divide by diagonal elements: which of them is the smallest, and whether dividing by it leaves the range.
  */
-#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -48,7 +47,7 @@ static const opd_operand *divisor_of(const evidence *facts, const opd_health **h
 /* How far, as a power of ten, a solution may grow: each diagonal element that is next to nothing beside the matrix adds to it. */
 static double growth_of(int64_t *smallest, double *least, const opd_tensor *view, double largest)
 {
-    double epsilon = view->dtype == OPD_F32 || view->dtype == OPD_C64 ? (double)FLT_EPSILON : DBL_EPSILON;
+    double epsilon = opd_dtype_epsilon(view->dtype);
     double growth = 0;
     for (int64_t i = 0; i < order_of(view); i++) {
         int64_t index[2];
@@ -73,15 +72,14 @@ static double right_side_of(const evidence *facts)
     opd_call copy = *facts->call;
     const opd_value *alpha = opd_call_value(&copy, "alpha");
     for (int i = 0; i < copy.operand_count; i++) {
-        double size = fmax(fabs(facts->before[i].min), fabs(facts->before[i].max));
         bool is_changed = (copy.operands[i].role & OPD_ROLE_OUT) != 0 && facts->has_health[i];
-        right = is_changed && isfinite(size) ? fmax(right, size) : right;
+        right = is_changed ? fmax(right, opd_largest(&facts->before[i])) : right;
     }
     double scale = alpha != NULL && alpha->kind != OPD_VALUE_INT ? hypot(alpha->re, alpha->im) : 1;
     return right > 0 && scale > 0 ? log10(right) + log10(scale) : 0;
 }
 
-bool opd_divides_too_far(char *text, size_t size, const evidence *facts)
+double opd_divides_too_far(char *text, size_t size, const evidence *facts)
 {
     const opd_health *health = NULL;
     const opd_operand *operand = divisor_of(facts, &health);
@@ -89,28 +87,28 @@ bool opd_divides_too_far(char *text, size_t size, const evidence *facts)
     int64_t at = -1;
     double least = 0;
     if (view == NULL || health->nan + health->pos_inf + health->neg_inf > 0) {
-        return false;
+        return 0;
     }
     if (view->data == NULL || (operand->flags & OPD_OPERAND_UNREADABLE) != 0) {
         snprintf(text, size, "%s holds zeros and %s divides by its diagonal", operand->name, facts->call->name);
-        return health->zero > 0;
+        return health->zero > 0 ? 0.7 : 0; /* they may lie beside the diagonal */
     }
-    double largest = fmax(fabs(health->min), fabs(health->max));
-    double growth = growth_of(&at, &least, view, largest);
+    double growth = growth_of(&at, &least, view, opd_largest(health));
     if (at < 0) {
-        return false;
+        return 0;
     }
     snprintf(text, size, "%s[%" PRId64 ",%" PRId64 "] of the diagonal is %s%.3g and %s divides by it", operand->name,
              at, at, least > 0 ? "of size " : "", least, facts->call->name);
     double range = log10(opd_dtype_largest(facts->call->dtype)) - 0.5;
     double right = right_side_of(facts);
-    return least == 0 || right - log10(least) > range || right + growth > range;
+    return least == 0 || right - log10(least) > range || right + growth > range ? 0.9 : 0;
 }
 
 bool opd_rule_division(opd_failure *out, const evidence *facts)
 {
     char text[160];
-    if (facts->outcome != OPD_OUTCOME_INF_BORN || !opd_divides_too_far(text, sizeof(text), facts)) {
+    double sureness = facts->outcome == OPD_OUTCOME_INF_BORN ? opd_divides_too_far(text, sizeof(text), facts) : 0;
+    if (sureness <= 0) {
         return false;
     }
     for (int i = 0; i < facts->call->operand_count; i++) {
@@ -119,7 +117,6 @@ bool opd_rule_division(opd_failure *out, const evidence *facts)
             return false; /* the Inf came in */
         }
     }
-    return opd_decide(out, "overflow", strstr(text, "holds zeros") != NULL ? 0.7 : 0.9,
-                      "all operands are finite; %s: the quotient is beyond the range of %s", text,
-                      opd_dtype_name(facts->call->dtype));
+    return opd_decide(out, "overflow", sureness, "all operands are finite; %s: the quotient is beyond the range of %s",
+                      text, opd_dtype_name(facts->call->dtype));
 }

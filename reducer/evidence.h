@@ -5,6 +5,8 @@
 #ifndef OPD_REDUCER_EVIDENCE_H
 #define OPD_REDUCER_EVIDENCE_H
 
+#include <math.h>
+
 #include <opsdebug/reduce.h>
 
 typedef struct evidence {
@@ -22,6 +24,13 @@ static inline bool opd_must_be_read(const opd_operand *operand)
     return (operand->role & OPD_ROLE_IN) != 0 && (operand->flags & OPD_OPERAND_MUST_NOT_READ) == 0;
 }
 
+/* Of the finite elements, by size; 0 when there is none. */
+static inline double opd_largest(const opd_health *health)
+{
+    double size = fmax(fabs(health->min), fabs(health->max));
+    return isfinite(size) ? size : 0;
+}
+
 /* Text of the condition under which the contract reads an operand, from its signature; "" when there is none. */
 void opd_condition_of(char *text, size_t size, const opd_op *op, const char *operand);
 
@@ -33,10 +42,10 @@ void opd_condition_of(char *text, size_t size, const opd_op *op, const char *ope
 bool opd_may_overflow(const evidence *facts, double *estimate);
 
 /*
- * Does the routine divide by a diagonal element that is zero, or so small that quotients leave the range? text: "A[1,1] of the diagonal
- * is 0 and trsm divides by it"; of an operand whose data are not there, that it holds zeros.
+ * Does the routine divide by a diagonal element that is zero, or so small that quotients leave the range? How sure that is; 0 = it does not.
+ * text: "A[1,1] of the diagonal is 0 and trsm divides by it"; of an operand whose data are not there, that it holds zeros.
  */
-bool opd_divides_too_far(char *text, size_t size, const evidence *facts);
+double opd_divides_too_far(char *text, size_t size, const evidence *facts);
 
 /* Fills label, confidence and reason when it applies. */
 typedef bool rule_fn(opd_failure *out, const evidence *facts);

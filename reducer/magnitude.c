@@ -54,12 +54,6 @@ void opd_condition_of(char *text, size_t size, const opd_op *op, const char *ope
     }
 }
 
-static double largest(const opd_health *health)
-{
-    double size = fmax(fabs(health->min), fabs(health->max));
-    return isfinite(size) ? size : 0;
-}
-
 /* Does the condition under which the contract reads an operand name the scalar? */
 static bool depends_on(const opd_op *op, const char *operand, const char *scalar)
 {
@@ -128,7 +122,7 @@ static factors factors_of(const evidence *facts)
     const opd_call *call = facts->call;
     factors found = { .inputs = 0 };
     for (int i = 0; i < call->operand_count; i++) {
-        double size = largest(&facts->before[i]);
+        double size = opd_largest(&facts->before[i]);
         bool is_known = facts->has_health[i] && size > 0;
         if (!opd_must_be_read(&call->operands[i])) {
             continue;

@@ -208,6 +208,8 @@ typedef struct opd_record_verify {
     char why[160];
 } opd_record_verify;
 
+/* A process that ends in order may leave a thread in a call: one that ran for less is no hang. */
+#define OPD_RECORD_HANG_NS UINT64_C(1000000000)
 /* A call that had not returned when its process ended, by something other than a crash. */
 typedef struct opd_record_flight {
     int pid, signal; /* signal: that ended the process; 0 = none, or unknown */

@@ -49,6 +49,8 @@ OPD_PUBLIC opd_status opd_fail(opd_status status, const char *format, ...) OPD_P
 
 /* Prepends "<text>: " to the thread's error text and returns status. */
 OPD_PUBLIC opd_status opd_fail_in(opd_status status, const char *format, ...) OPD_PRINTF(2, 3);
+/* The same with a path, which the layer below may have named already. */
+opd_status opd_fail_at(opd_status status, const char *path);
 
 /* The thread's error text: one line, no newline; "" after opd_error_clear(). Borrowed until the next failure. */
 OPD_PUBLIC const char *opd_error_text(void);
