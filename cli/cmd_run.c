@@ -460,8 +460,7 @@ static int run(const opd_command *self, int argc, char **argv)
     if (status == OPD_OK && is_companion_wanted(&o, &state)) {
         status = run_once(&state.exact_item, &state.exact, &state.has_exact, &o, true);
     }
-    if (status == OPD_OK && o.references != 0 &&
-        is_run(&state.result)) { /* else there is nothing to hold against them */
+    if (status == OPD_OK && o.references != 0 && is_run(&state.result)) { /* else nothing is to be held against them */
         status = opd_references_run(&state.references, &state.item, &state.result, &o.replay, o.references, o.engine);
         state.has_references = status == OPD_OK;
     }

@@ -10,8 +10,8 @@
  * OPD_RULE_EXACT_DATA
  */
 #define OPD_EVENT_RULE "rule"
-#define OPD_RULE_EXACT_DATA \
-    "exact-data" /* the operator's own, on inputs that are small whole numbers: where sums are exact, every bit */
+/* the operator's own, on inputs that are small whole numbers: where sums are exact, every bit */
+#define OPD_RULE_EXACT_DATA "exact-data"
 
 typedef struct opd_ruling {
     char rule[24]; /* "" = the operator's own */

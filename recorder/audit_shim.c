@@ -69,8 +69,7 @@ unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
         return LA_FLG_BINDFROM;
     }
     *cookie = (uintptr_t)map;
-    if (space !=
-        LM_ID_BASE) { /* the wrappers are of the first name space, where a routine from here may be looked up */
+    if (space != LM_ID_BASE) { /* a routine from here may be looked up in the first, which the wrappers are of */
         *cookie |= ELSEWHERE;
         return LA_FLG_BINDFROM | (may_define_routine(&object) ? LA_FLG_BINDTO : 0u);
     }

@@ -200,17 +200,23 @@ static void mapping_survives_failed_allocations(void **state)
     require_content(in_folder("map"), "abc", 3);
 }
 
+/* Both this process and a child of it, whose number is told. */
+static void live_on(int told)
+{
+    pid_t child = fork();
+    if (child > 0 && write(told, &child, sizeof(child)) != (ssize_t)sizeof(child)) {
+        _exit(1);
+    }
+    for (;;) {
+        pause();
+    }
+}
+
 static void hold_with_a_child(const char *out, int told)
 {
     opd_claim claim;
     if (opd_claim_take(&claim, out) == OPD_OK) {
-        pid_t child = fork();
-        if (child > 0 && write(told, &child, sizeof(child)) != (ssize_t)sizeof(child)) {
-            _exit(1);
-        }
-        for (;;) {
-            pause();
-        }
+        live_on(told);
     }
     _exit(1);
 }
@@ -219,13 +225,7 @@ static void own_with_a_child(const char *path, int told)
 {
     opd_sink *sink = NULL;
     if (opd_sink_open_own(&sink, path, path) == OPD_OK) {
-        pid_t child = fork();
-        if (child > 0 && write(told, &child, sizeof(child)) != (ssize_t)sizeof(child)) {
-            _exit(1);
-        }
-        for (;;) {
-            pause();
-        }
+        live_on(told);
     }
     _exit(1);
 }
